@@ -44,7 +44,7 @@ from topicloom.service import Access, Limits, make_app  # noqa: E402
 from topicloom.service.app import explorer_page  # noqa: E402
 from topicloom.service.guard import Guard, Measures  # noqa: E402
 from topicloom.service.index import DocumentIndex, build_index, is_current  # noqa: E402
-from topicloom.service.live import Key, Live  # noqa: E402
+from topicloom.service.live import Live, PageKey  # noqa: E402
 
 JSON = {"content-type": "application/json"}
 TOKEN = "a-token-of-some-length"
@@ -607,7 +607,7 @@ def test_edits_of_other_models_and_unwritable_runs_are_refused(run, texts, tmp_p
     refused("serve", copy, "--port", 0, says=["edits.yaml belongs to another model"])
     (copy / "edits.yaml").write_text("edits: [{merge: [0, 1]}]\n")
     opened = Live.open(copy)
-    assert opened.snapshot.n_topics == 2
+    assert opened.state.n_topics == 2
 
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(30, "Read-only file system")
@@ -652,13 +652,13 @@ def test_stored_edits_are_set_aside_for_a_new_model(run, tmp_path, caplog):
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     opened = Live.open(copy)
     opened.edit([{"rename": {0: "one"}}], None, False)
-    n_topics = opened.snapshot.n_topics
+    n_topics = opened.state.n_topics
     opened.close()
     assert call("edit", copy, "--merge", "0,1", "--out", copy, "--overwrite").exit_code == 0
     assert "edits.yaml has edits of the earlier model; it is edits.old.yaml now" in caplog.text
     assert (copy / "edits.old.yaml").is_file()
     again = Live.open(copy)
-    assert again.snapshot.n_topics == n_topics - 1
+    assert again.state.n_topics == n_topics - 1
     again.close()
 
 
@@ -779,11 +779,11 @@ def test_chinese(tmp_path):
 
 @pytest.mark.parametrize("text", ["", ":", "1:", ":1", "nan:1", "inf:1", "1:-1", "--1:1", "1:1:1", "1.5:" + "9" * 40])
 def test_cursors_that_nobody_gave(text):
-    mark = Key(0.0, 0).written("a list").partition(":")[0]
+    mark = PageKey(0.0, 0).written("a list").partition(":")[0]
     for given in (text, f"{mark}:{text}"):
         with pytest.raises(InputError, match="an earlier answer"):
-            Key.parse(given, "a list")
-    assert Key.parse(Key(-1.5e-07, 3).written("a list"), "a list") == Key(-1.5e-07, 3)
+            PageKey.parse(given, "a list")
+    assert PageKey.parse(PageKey(-1.5e-07, 3).written("a list"), "a list") == PageKey(-1.5e-07, 3)
 
 
 def test_a_page_of_another_list_is_refused(client):
@@ -795,10 +795,10 @@ def test_a_page_of_another_list_is_refused(client):
 
 
 def test_documents_with_the_same_id_are_all_found(live, tmp_path):
-    corpus = live.snapshot.topics.corpus
+    corpus = live.state.topics.corpus
     same = replace(corpus, fields=replace(corpus.fields, ids=["same"] * 62))
     build_index(tmp_path / "same.sqlite", "", same, None)
-    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "same.sqlite"), LIMITS)
+    opened = Live(live.run, live.state, DocumentIndex(tmp_path / "same.sqlite"), LIMITS)
     page = opened.documents(None, None, "same", None, 40)
     rest = opened.documents(None, None, "same", page["next"], 40)
     assert page["total"] == rest["total"] == 62
@@ -808,10 +808,10 @@ def test_documents_with_the_same_id_are_all_found(live, tmp_path):
 
 
 def test_documents_are_found_by_parts_of_their_ids(live, tmp_path):
-    corpus = live.snapshot.topics.corpus
+    corpus = live.state.topics.corpus
     ids = ["dog-5" if n == 5 else f"NY-2024/{n}" for n in range(62)]
     build_index(tmp_path / "ids.sqlite", "", replace(corpus, fields=replace(corpus.fields, ids=ids)), None)
-    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "ids.sqlite"), LIMITS)
+    opened = Live(live.run, live.state, DocumentIndex(tmp_path / "ids.sqlite"), LIMITS)
     with_dog = live.documents(None, "dog", None, None, 1)["total"]
 
     def found(query: str, topic: int | None = None) -> list[str]:
@@ -842,16 +842,16 @@ def test_documents_are_found_by_parts_of_their_ids(live, tmp_path):
     )
     numbers = replace(corpus, fields=replace(corpus.fields, ids=[str(n) for n in range(62)]))
     build_index(tmp_path / "numbers.sqlite", "", numbers, None)
-    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "numbers.sqlite"), LIMITS)
+    opened = Live(live.run, live.state, DocumentIndex(tmp_path / "numbers.sqlite"), LIMITS)
     assert found("1") == ["1"]  # a number that nobody gave is found as a whole only
     opened.close()
 
 
 def test_a_list_has_the_beginning_of_long_texts(live, tmp_path):
-    corpus = live.snapshot.topics.corpus
+    corpus = live.state.topics.corpus
     texts = ["a" * 300, "b" * 301, *corpus.texts[2:]]
     build_index(tmp_path / "long.sqlite", "", replace(corpus, fields=replace(corpus.fields, texts=texts)), None)
-    opened = Live(live.run, live.snapshot, DocumentIndex(tmp_path / "long.sqlite"), LIMITS)
+    opened = Live(live.run, live.state, DocumentIndex(tmp_path / "long.sqlite"), LIMITS)
     first, second = opened.documents(None, None, None, None, 2)["documents"]
     assert (first["text"], first["cut"]) == ("a" * 300, False)
     assert (second["text"], second["cut"]) == ("b" * 300, True)

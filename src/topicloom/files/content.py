@@ -7,12 +7,10 @@ import json
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
-
-import yaml
 
 from ..errors import InputError, SavedFileError, SettingError
 from .writing import atomic_file
@@ -35,7 +33,7 @@ def as_path(value: Any, name: str) -> Path:
     return Path(value)
 
 
-# What topicloom has written to a directory, by the files that are in it. Nothing is read.
+# What topicloom has written to a directory. Only the names of files are looked at.
 
 
 def holds_corpus(directory: str | Path) -> bool:
@@ -52,6 +50,9 @@ def holds_model(directory: str | Path) -> bool:
 def holds_stopped_run(directory: str | Path) -> bool:
     """Return whether a directory has checkpoints of a run that is not complete: it was stopped, or is under way."""
     return any((Path(directory) / "checkpoints").glob("checkpoint-*"))
+
+
+# JSON and lists of lines.
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -104,10 +105,10 @@ def read_lines(path: Path) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-# Checksums of files, by which damage to a file is noticed when it is read.
+# Checksums, by which damage is noticed when a file is read.
 #
-# A directory that topicloom wrote has a manifest: a JSON file such as config.json, whose entry "sha256" has the
-# checksum of each other file, and one of the manifest's own content.
+# A directory that topicloom wrote has a manifest: a JSON file such as config.json. Its entry "sha256" has the checksum
+# of each other file, and of the manifest's own content.
 
 VERSION, DIGESTS = "format_version", "sha256"
 
@@ -222,11 +223,11 @@ def plain_file(folder: Path, name: str, error: type[SavedFileError]) -> Path:
     return path
 
 
-# Reading a directory that another process may replace meanwhile, such as a model that is trained every night.
+# Directories that another process may replace while they are read, such as a model that is trained every night.
 
 T = TypeVar("T")
 
-_TRIES = 5
+_MAX_RETRIES = 5
 
 
 def read_whole(manifests: Iterable[Path], read: Callable[[], T]) -> T:
@@ -240,7 +241,7 @@ def read_whole(manifests: Iterable[Path], read: Callable[[], T]) -> T:
         read: reads everything.
     """
     paths = list(manifests)
-    for _ in range(_TRIES):
+    for _ in range(_MAX_RETRIES):
         before = [_identity(path) for path in paths]
         try:
             found = read()
@@ -261,7 +262,7 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
     return about.st_dev, about.st_ino, about.st_mtime_ns
 
 
-# Configuration files for training, in YAML or TOML.
+# Configuration files in YAML or TOML. Neither parser is imported before it is used.
 
 
 def read_config(path: Path, example: str = "model: gsm") -> dict[str, Any]:
@@ -284,18 +285,9 @@ def read_config(path: Path, example: str = "model: gsm") -> dict[str, Any]:
         raise InputError(f"{path} does not exist; check the path")
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        found = tomllib.loads(text) if suffix == ".toml" else yaml.load(text, _Loader)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}, byte {error.start} is not UTF-8; save the file as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from None
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InputError(f"{path}{where} is not valid YAML: {error.problem:.200}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # forbidden characters, huge numbers, deep nesting
-        kind = "TOML" if suffix == ".toml" else "YAML"
-        raise InputError(f"{path} is not valid {kind}: {str(error).splitlines()[0]}") from None
+    found = _parse_toml(text, path) if suffix == ".toml" else _parse_yaml(text, path)
     if found is None:
         return {}
     if not isinstance(found, dict):
@@ -303,37 +295,64 @@ def read_config(path: Path, example: str = "model: gsm") -> dict[str, Any]:
     return {str(name): value for name, value in found.items()}
 
 
-class _Loader(yaml.SafeLoader):
-    """A loader for YAML 1.2 that refuses a name which occurs twice.
+def _parse_toml(text: str, path: Path) -> Any:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # huge numbers, deep nesting
+        raise InputError(f"{path} is not valid TOML: {str(error).splitlines()[0]}") from None
+
+
+def _parse_yaml(text: str, path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.load(text, _yaml_loader())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise InputError(f"{path}{where} is not valid YAML: {error.problem:.200}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # forbidden characters, huge numbers, deep nesting
+        raise InputError(f"{path} is not valid YAML: {str(error).splitlines()[0]}") from None
+
+
+@cache
+def _yaml_loader() -> Any:
+    """Return a loader for YAML 1.2 that refuses a name which occurs twice.
 
     PyYAML itself reads YAML 1.1, where 1e-3 is a string, `no` is False, and the last of two equal names wins.
     """
+    import yaml
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # the name is PyYAML's; it is filled below
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # the name is PyYAML's; it is filled below
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        is_alias = self.check_event(yaml.events.AliasEvent)
-        node = super().compose_node(parent, index)
-        if is_alias and node is not None and not isinstance(node, yaml.nodes.ScalarNode):
-            # Aliases of lists could stand for billions of values, and for a list inside itself.
-            problem = "an alias may stand for a single value only; write the list or the names out"
-            raise yaml.composer.ComposerError(None, None, problem, node.start_mark)
-        return node
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            is_alias = self.check_event(yaml.events.AliasEvent)
+            node = super().compose_node(parent, index)
+            if is_alias and node is not None and not isinstance(node, yaml.nodes.ScalarNode):
+                # Aliases of lists could stand for billions of values, and for a list inside itself.
+                problem = "an alias may stand for a single value only; write the list or the names out"
+                raise yaml.composer.ComposerError(None, None, problem, node.start_mark)
+            return node
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for name, _ in node.value:
-            if isinstance(name.value, str) and name.value in seen:
-                problem = f"the name {name.value!r:.60} occurs a second time"
-                raise yaml.constructor.ConstructorError(None, None, problem, name.start_mark)
-            seen.add(name.value if isinstance(name.value, str) else None)
-        return super().construct_mapping(node, deep)
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            seen = set()
+            for name, _ in node.value:
+                if isinstance(name.value, str) and name.value in seen:
+                    problem = f"the name {name.value!r:.60} occurs a second time"
+                    raise yaml.constructor.ConstructorError(None, None, problem, name.start_mark)
+                seen.add(name.value if isinstance(name.value, str) else None)
+            return super().construct_mapping(node, deep)
 
-
-for _tag, _pattern, _first in (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+    for tag, pattern, first in (
+        ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+        ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+        ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
+        ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ):
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), first)
+    return Loader

@@ -20,207 +20,7 @@ from typing import Any
 
 from ..errors import InputError
 
-# The exchange of two directories in one step, which only Linux offers.
-
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE in Linux
-_NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)  # by the kernel or by the file system
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Exchange two directories in one step, so that each name always stands for one of them.
-
-    Returns:
-        False if the system cannot do this; nothing has changed then.
-
-    Raises:
-        OSError: the directories may not be renamed.
-    """
-    rename = _renameat2()
-    if rename is None:
-        return False
-    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in _NOT_OFFERED:
-        return False
-    raise OSError(code, os.strerror(code), str(other))
-
-
-@functools.cache
-def _renameat2() -> Any:
-    if platform.system() != "Linux":
-        return None
-    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if function is not None:
-        function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
-    return function
-
-
-# Temporary names, and the removal of what killed processes left under them.
-
-_DAY = 86_400  # seconds
-_marks_here: set[str] = set()  # in the names that this process has made
-
-
-def temporary_name(path: Path) -> Path:
-    """Return a new hidden name beside `path`, with its suffix. It says which process made it."""
-    mark = secrets.token_hex(4)
-    _marks_here.add(mark)
-    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{mark}{path.suffix}")
-
-
-def moved_aside(temporary: Path) -> Path:
-    """Return the name under which the old directory is kept while the temporary one takes its place."""
-    return temporary.with_name(temporary.name + ".old")
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove what killed processes left beside `path`, after `put_back`."""
-    put_back(path)
-    for leftover, _ in _abandoned(path):
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)
-
-
-def put_back(path: Path) -> None:
-    """Put an old directory back that a killed process moved aside and never replaced, if nothing is at `path`."""
-    if not path.exists():
-        for leftover, is_old in _abandoned(path):
-            if is_old:
-                with suppress(OSError):  # another process was faster, or nothing may be written here
-                    leftover.replace(path)
-                return
-
-
-def _abandoned(path: Path) -> list[tuple[Path, bool]]:
-    """Return what killed processes left beside `path`, and whether it is an old directory that was moved aside."""
-    try:
-        names = os.listdir(path.parent)
-    except OSError:  # it does not exist, or it may not be listed
-        return []
-    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
-    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-([0-9a-f]{{8}}){end}(\.old)?")
-    found = [(path.with_name(name), each) for name in names if (each := temporary.fullmatch(name))]
-    return [(place, each[4] is not None) for place, each in found if _is_abandoned(place, *each.group(1, 2, 3))]
-
-
-@functools.cache
-def _machine() -> str:
-    """Return a short name of this machine. Containers that share a host name but not their process ids differ."""
-    try:
-        processes = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        processes = ""
-    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
-
-
-def _is_abandoned(leftover: Path, machine: str, number: str, mark: str) -> bool:
-    process = int(number)
-    if machine == _machine() and process == os.getpid():  # in a container that was started again, numbers return
-        return mark not in _marks_here
-    if machine == _machine() and os.name != "nt":  # on Windows, this way of asking for a process would end it
-        return not _is_alive(process)
-    try:  # processes elsewhere cannot be looked up, so their files count as abandoned after a day
-        newest = max(file.stat().st_mtime for file in (leftover, *leftover.rglob("*")))
-    except OSError:  # it is being written or removed
-        return False
-    return time.time() - newest > _DAY
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # it belongs to another user
-        return True
-    return True
-
-
-# Locks that let one process at a time write to a directory.
-#
-# The package filelock is not used: on POSIX systems it leaves its lock file behind, and warns against removing it. Here
-# nothing is left beside the directory, and the lock file says which process holds it.
-
-_TAKEN = {errno.EACCES, errno.EAGAIN}
-_NO_LOCKS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-# A lock of the operating system does not exclude the process that holds it, so each process keeps its own list.
-_locked_here: set[Path] = set()
-_list_lock = threading.Lock()
-
-
-@contextmanager
-def lock_directory(path: str | Path) -> Iterator[None]:
-    """Let one process, and one thread of it, work on a directory at a time.
-
-    The lock is a hidden file beside the directory, so that the directory itself can be replaced. The operating system
-    releases it when the process ends, even if the process is killed. On Windows, and on file systems that have no locks
-    or cannot be written, only the threads of one process exclude each other.
-
-    Raises:
-        InputError: another process, or another thread of this one, is writing to the directory; or it is a file.
-    """
-    place = Path(os.path.realpath(path))
-    if place.is_file():
-        raise InputError(f"{path} is a file, but a directory is to be written there; give another place")
-    with _list_lock:
-        if place in _locked_here:
-            raise InputError(f"{path} is being written by another thread of this process; give another place")
-        _locked_here.add(place)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file = place.with_name(f".{place.name}.lock")
-        handle = _lock(file, path)
-        try:
-            yield
-        finally:
-            if handle is not None:
-                with suppress(OSError):
-                    file.unlink()  # while it is still locked; later, it may belong to the next owner
-                os.close(handle)
-    finally:
-        with _list_lock:
-            _locked_here.discard(place)
-
-
-def _lock(file: Path, directory: str | Path) -> int | None:
-    """Return the handle of the locked file, or None where there are no locks."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return None
-    while True:
-        try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                return None
-            raise
-        try:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
-            os.close(handle)
-            if error.errno in _TAKEN:
-                raise InputError(
-                    f"{directory} is being written by {owner}; wait until it has finished, or give another place"
-                ) from None
-            if error.errno in _NO_LOCKS:
-                return None
-            raise
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), os.stat(file)):
-                with suppress(OSError):  # such as a full disk; the lock holds without the name of its owner
-                    os.truncate(handle, 0)
-                    os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
-                return handle
-        os.close(handle)  # its last owner removed it after it was opened here
-
-
-_NUMPY_WROTE_LESS = re.compile(r"\d+ requested and \d+ written")  # an array, without the system's error
-_DISK_IS_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+# Files and directories that are written beside their place, flushed to disk and then renamed.
 
 
 @contextmanager
@@ -257,10 +57,14 @@ def atomic_directory(
     are exchanged in one step, so that one of them is under the name at any time.
 
     Args:
-        marker, overwrite, known: as for `require_free`.
+        path: the directory.
+        marker: the file that identifies an earlier directory of the same kind. No other directory is overwritten.
+        overwrite: whether an earlier directory may be replaced.
+        known: the files that such a directory can hold. A directory that holds no others may be replaced as well, even
+            without its marker, because it is what remains of an earlier one.
 
     Raises:
-        InputError: as for `require_free`, also if `path` is written by another process in the meantime.
+        InputError: `path` holds something that may not be replaced, or another process has written it meanwhile.
         OSError: the directory cannot be written, for example because the disk is full. The error names `path`.
     """
     path = _without_links(Path(path))
@@ -337,7 +141,10 @@ def link_or_copy(file: Path, target: Path) -> None:
         shutil.copyfile(file, target)
 
 
-# Helpers.
+# Errors that name the place, symbolic links, and flushing to disk.
+
+_NUMPY_WROTE_LESS = re.compile(r"\d+ requested and \d+ written")  # an array, without the system's error
+_FULL_DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def _without_links(path: Path) -> Path:
@@ -371,7 +178,7 @@ def full_disk_names(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in _DISK_IS_FULL:
+        if error.filename is None and error.errno in _FULL_DISK_ERRORS:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
@@ -384,3 +191,202 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+# The exchange of two directories in one step, which only Linux offers.
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # as Linux numbers them
+_NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)  # by the kernel or by the file system
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two directories in one step, so that each name always stands for one of them.
+
+    Returns:
+        False if the system cannot do this; nothing has changed then.
+
+    Raises:
+        OSError: the directories may not be renamed.
+    """
+    rename = _renameat2()
+    if rename is None:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _NOT_OFFERED:
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+@functools.cache
+def _renameat2() -> Any:
+    if platform.system() != "Linux":
+        return None
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is not None:
+        function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    return function
+
+
+# Temporary names, and the removal of what killed processes left under them.
+
+_DAY_SECONDS = 86_400
+_marks_here: set[str] = set()  # in the names that this process has made
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a new hidden name beside `path`, with its suffix. It says which process made it."""
+    mark = secrets.token_hex(4)
+    _marks_here.add(mark)
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{mark}{path.suffix}")
+
+
+def moved_aside(temporary: Path) -> Path:
+    """Return the name under which the old directory is kept while the temporary one takes its place."""
+    return temporary.with_name(temporary.name + ".old")
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed processes left beside `path`, after `put_back`."""
+    put_back(path)
+    for leftover, _ in _abandoned(path):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def put_back(path: Path) -> None:
+    """Put an old directory back that a killed process moved aside and never replaced, if nothing is at `path`."""
+    if not path.exists():
+        for leftover, is_old in _abandoned(path):
+            if is_old:
+                with suppress(OSError):  # another process was faster, or nothing may be written here
+                    leftover.replace(path)
+                return
+
+
+def _abandoned(path: Path) -> list[tuple[Path, bool]]:
+    """Return what killed processes left beside `path`, and whether it is an old directory that was moved aside."""
+    try:
+        names = os.listdir(path.parent)
+    except OSError:  # it does not exist, or it may not be listed
+        return []
+    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
+    temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-([0-9a-f]{{8}}){end}(\.old)?")
+    found = [(path.with_name(name), each) for name in names if (each := temporary.fullmatch(name))]
+    return [(place, each[4] is not None) for place, each in found if _is_abandoned(place, *each.group(1, 2, 3))]
+
+
+@functools.cache
+def _machine() -> str:
+    """Return a short name of this machine. Containers that share a host name but not their process ids differ."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
+
+
+def _is_abandoned(leftover: Path, machine: str, number: str, mark: str) -> bool:
+    process = int(number)
+    if machine == _machine() and process == os.getpid():  # in a container that was started again, numbers return
+        return mark not in _marks_here
+    if machine == _machine() and os.name != "nt":  # on Windows, this way of asking for a process would end it
+        return not _is_alive(process)
+    try:  # processes elsewhere cannot be looked up, so their files count as abandoned after a day
+        newest = max(file.stat().st_mtime for file in (leftover, *leftover.rglob("*")))
+    except OSError:  # it is being written or removed
+        return False
+    return time.time() - newest > _DAY_SECONDS
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it belongs to another user
+        return True
+    return True
+
+
+# Locks that let one process at a time write to a directory.
+#
+# The package filelock is not used: on POSIX systems it leaves its lock file behind, and warns against removing it. Here
+# nothing is left beside the directory, and the lock file says which process holds it.
+
+_TAKEN_ERRORS = {errno.EACCES, errno.EAGAIN}
+_NO_LOCK_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+# A lock of the operating system does not exclude the process that holds it, so each process keeps its own list.
+_locked_here: set[Path] = set()
+_list_lock = threading.Lock()
+
+
+@contextmanager
+def lock_directory(path: str | Path) -> Iterator[None]:
+    """Let one process, and one thread of it, work on a directory at a time.
+
+    The lock is a hidden file beside the directory, so that the directory itself can be replaced. The operating system
+    releases it when the process ends, even if the process is killed. On Windows, and on file systems that have no locks
+    or cannot be written, only the threads of one process exclude each other.
+
+    Raises:
+        InputError: another process, or another thread of this one, is writing to the directory; or it is a file.
+    """
+    place = Path(os.path.realpath(path))
+    if place.is_file():
+        raise InputError(f"{path} is a file, but a directory is to be written there; give another place")
+    with _list_lock:
+        if place in _locked_here:
+            raise InputError(f"{path} is being written by another thread of this process; give another place")
+        _locked_here.add(place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file = place.with_name(f".{place.name}.lock")
+        handle = _lock(file, path)
+        try:
+            yield
+        finally:
+            if handle is not None:
+                with suppress(OSError):
+                    file.unlink()  # while it is still locked; later, it may belong to the next owner
+                os.close(handle)
+    finally:
+        with _list_lock:
+            _locked_here.discard(place)
+
+
+def _lock(file: Path, directory: str | Path) -> int | None:
+    """Return the handle of the locked file, or None where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    while True:
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            if error.errno in _NO_LOCK_ERRORS:
+                return None
+            raise
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
+            os.close(handle)
+            if error.errno in _TAKEN_ERRORS:
+                raise InputError(
+                    f"{directory} is being written by {owner}; wait until it has finished, or give another place"
+                ) from None
+            if error.errno in _NO_LOCK_ERRORS:
+                return None
+            raise
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(file)):
+                with suppress(OSError):  # such as a full disk; the lock holds without the name of its owner
+                    os.truncate(handle, 0)
+                    os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
+                return handle
+        os.close(handle)  # its last owner removed it after it was opened here

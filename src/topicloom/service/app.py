@@ -22,9 +22,9 @@ from ..messages import nearest, refusal, without_backquotes
 from ..reports.explorer import PageOptions, explorer_page
 from .guard import NO_SOURCES, Access, App, Guard, Measures
 from .index import ReplacedError, SlowQueryError
-from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, Snapshot
+from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, ServedState
 
-# The bodies of requests and answers, as they are checked and as OpenAPI describes them.
+# The bodies of requests and answers.
 #
 # Pydantic collects an error for each wrong element of a list and for each unknown entry. A body of 4 MB can have
 # millions of them, which would take gigabytes and a minute. The bodies of requests are therefore checked up to the
@@ -275,11 +275,11 @@ class _Explorer:
     def __init__(self, live: Live) -> None:
         self.live = live
         self._maker = ThreadPoolExecutor(1, "page")
-        self._made: tuple[Snapshot, Future[tuple[bytes, str]]] | None = None
+        self._made: tuple[ServedState, Future[tuple[bytes, str]]] | None = None
 
     async def page(self) -> tuple[bytes, str]:
         """Return the page and its Content-Security-Policy."""
-        now = self.live.snapshot
+        now = self.live.state
         if self._made is None or self._made[0] is not now or _has_failed(self._made[1]):
             self._made = now, self._maker.submit(self._make, now)
         made = asyncio.wrap_future(self._made[1])
@@ -288,7 +288,7 @@ class _Explorer:
         except TimeoutError:
             return _WAIT.encode(), NO_SOURCES
 
-    def _make(self, now: Snapshot) -> tuple[bytes, str]:
+    def _make(self, now: ServedState) -> tuple[bytes, str]:
         title = self.live.run.resolve().name
         if not len(now.theta):
             return _plain(title, now), NO_SOURCES
@@ -303,7 +303,7 @@ def _has_failed(future: Future[tuple[bytes, str]]) -> bool:
     return future.done() and future.exception() is not None
 
 
-def _plain(title: str, now: Snapshot) -> bytes:
+def _plain(title: str, now: ServedState) -> bytes:
     """Return the page of a run without documents: its topics as a table."""
     rows = "".join(
         f"<tr><td>{row['topic']}<td>{as_markup(row['name'])}<td>"
@@ -313,9 +313,11 @@ def _plain(title: str, now: Snapshot) -> bytes:
     return _PAGE.format(name=as_markup(title), rows=rows).encode("utf-8", "replace")
 
 
+# The application.
+
 IfMatch = Annotated[str | None, Header(description="The version that the topics should have; otherwise 412.")]
 _THREADS = 4  # for all requests that are not answered at once
-_AT_ONCE = 2_000  # characters; the topics of fewer are inferred in a few milliseconds, without another thread
+_CHARACTERS_AT_ONCE = 2_000  # The topics of fewer are inferred in a few milliseconds, without another thread.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _STATUSES = {NotKeptError: 404, NoSuchDocumentError: 404, ConflictError: 409, NotWritableError: 403, ReplacedError: 503}
 _SENTENCES = {  # for what the framework says
@@ -343,7 +345,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
     limits = live.limits
 
     async def check_version(if_match: IfMatch = None) -> None:
-        if if_match is not None and live.snapshot.version not in _versions(if_match):
+        if if_match is not None and live.state.version not in _versions(if_match):
             raise HTTPException(412, "the topics were edited in the meantime; load them again")
 
     async def check_parameters(request: Request) -> None:
@@ -391,7 +393,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
                 raise HTTPException(
                     413, f"text {number} has {length:,} characters; send at most {limits.characters:,} of each"
                 )
-        if sum(lengths) <= _AT_ONCE:
+        if sum(lengths) <= _CHARACTERS_AT_ONCE:
             answer = as_json(live.infer(texts))
         else:
             answer = await in_thread(lambda: as_json(live.infer(texts)))

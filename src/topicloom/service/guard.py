@@ -19,9 +19,11 @@ from urllib.parse import urlsplit
 from ..errors import InputError
 from ..settings import AtLeastOne, Positive, ReadableSettings, check_settings
 
+logger = logging.getLogger("topicloom")
+
 # What the service counts of itself, in the text format of Prometheus.
 
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+_SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Measures:
@@ -37,7 +39,7 @@ class Measures:
             "topicloom_requests", "Requests answered.", ("route", "method", "status"), registry=self.registry
         )
         self.seconds = Histogram(
-            "topicloom_request_seconds", "Time to answer.", ("route",), buckets=_BUCKETS, registry=self.registry
+            "topicloom_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS_BUCKETS, registry=self.registry
         )
         self.in_progress = Gauge("topicloom_requests_in_progress", "Requests worked on.", registry=self.registry)
         self.texts = Counter("topicloom_inferred_texts", "Texts whose topics were inferred.", registry=self.registry)
@@ -52,7 +54,7 @@ class Measures:
         return generate_latest(self.registry)
 
 
-# The limits of the service: what one request may ask for, and how many are answered at a time.
+# Limits.
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,11 @@ class Limits(ReadableSettings):
 
     Raises:
         SettingError: there is no such limit, or it cannot have the value.
+
+    Examples:
+        >>> from topicloom.service import Limits
+        >>> Limits(texts=16).texts
+        16
     """
 
     body: AtLeastOne = 4_000_000
@@ -86,9 +93,9 @@ class Limits(ReadableSettings):
         check_settings(self)
 
 
-# Who may ask: the address that is listened on, the token, and the names by which a browser may call the service.
+# Access.
 
-_SHORTEST_TOKEN = 16  # characters
+_MIN_TOKEN_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,12 @@ class Access:
     Attributes:
         token: what each request has to bring; None lets every request through.
         names: the host names, in lower case, by which requests may call the service.
+
+    Examples:
+        >>> from topicloom.service import Access
+        >>> access = Access.on("127.0.0.1", names=["topics.example.org"])
+        >>> access.is_known_host("topics.example.org:8000"), access.is_known_host("elsewhere.example.org")
+        (True, False)
     """
 
     token: str | None = None
@@ -120,10 +133,10 @@ class Access:
                 f"{host} can be reached from other machines, so a token is needed; give `token`, or leave out `host` "
                 "to serve this machine alone"
             )
-        if token is not None and (len(token) < _SHORTEST_TOKEN or not re.fullmatch(r"[!-~]+", token)):
+        if token is not None and (len(token) < _MIN_TOKEN_CHARACTERS or not re.fullmatch(r"[!-~]+", token)):
             raise InputError(
-                f"`token` should have at least {_SHORTEST_TOKEN} characters, all of them ASCII letters, digits or "
-                "signs; `python -c 'import secrets; print(secrets.token_urlsafe())'` makes one"
+                f"`token` should have at least {_MIN_TOKEN_CHARACTERS} characters, all of them ASCII letters, digits "
+                "or signs; `python -c 'import secrets; print(secrets.token_urlsafe())'` makes one"
             )
         return cls(token, frozenset(name.lower().rstrip(".") for name in ("localhost", host, *names)))
 
@@ -171,7 +184,7 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-logger = logging.getLogger("topicloom")
+# The guard that every request passes.
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

@@ -26,7 +26,7 @@ from ..files import atomic_file
 from ..text.languages import UNSPACED
 from ..text.strings import normalise
 
-# How texts and queries become words of the full-text index.
+# Texts and queries as words of the full-text index.
 #
 # SQLite's tokenizers do not know the words of Chinese. The index therefore receives the tokens that the run's own
 # tokenizer finds, and a query passes through the same tokenizer. Two texts can be segmented differently around the same
@@ -36,7 +36,7 @@ from ..text.strings import normalise
 # characters the token has, and no operator of its query language can occur in them.
 
 Tokenize = Callable[[str], Iterable[str]]
-_MOST_WORDS = 32  # of a query
+_MAX_QUERY_WORDS = 32
 _GAP = "x"  # no hexadecimal digit, so no run of characters goes across it
 
 
@@ -58,7 +58,7 @@ def query_words(query: str, tokenize: Tokenize | None) -> list[str]:
         words = query.casefold().split()
     if not words:  # such as a single character of Chinese, which the tokenizer drops
         words = ["".join(run) for unspaced, run in groupby(normalise(query), _is_unspaced) if unspaced]
-    return list(dict.fromkeys(words))[:_MOST_WORDS]
+    return list(dict.fromkeys(words))[:_MAX_QUERY_WORDS]
 
 
 def match(words: Sequence[str]) -> str:
@@ -87,15 +87,17 @@ def _encoded(token: str) -> str:
     return " ".join(part.encode("utf-8", "replace").hex() for part in token.casefold().split())
 
 
+# The index.
+
 FORMAT_VERSION = 3
-_MOST_REPEATS = 1000  # of a word in a document
+_MAX_REPEATS = 1000  # of a word in a document
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT NOT NULL, label TEXT, time TEXT, text TEXT);
 CREATE VIRTUAL TABLE words USING fts5 (tokens, characters, content='', tokenize='ascii');
 """
 _WHOLE_ID, _PART_OF_ID = -2e9, -1e9  # ranks of documents that are asked for by their ids, before all of BM25
-_HEAD = 100  # bytes of SQLite's header, in which two numbers are for applications: user_version and application_id
+_HEADER_BYTES = 100  # SQLite's header, in which two numbers are for applications: user_version and application_id
 _FREE = (slice(60, 64), slice(68, 72))
 _INDEX = "CREATE INDEX ids ON documents (id)"
 
@@ -295,7 +297,7 @@ def is_current(path: Path, digest: str) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        head = file.read(_HEAD)
+        head = file.read(_HEADER_BYTES)
     if b"".join(head[place] for place in _FREE) != _seal(path):
         return False
     try:
@@ -329,7 +331,7 @@ def require_full_text_search() -> None:
 def _seal(path: Path) -> bytes:
     """Return a checksum of a database, of 8 bytes: it leaves out the bytes of the header in which it is written."""
     with path.open("rb") as file:
-        head = bytearray(file.read(_HEAD))
+        head = bytearray(file.read(_HEADER_BYTES))
         for place in _FREE:
             head[place] = bytes(4)
         found = hashlib.sha256(head)
@@ -364,5 +366,5 @@ def _texts(corpus: Corpus, tokenize: Tokenize | None) -> Iterator[tuple[str, Ite
     for row in range(corpus.n_docs):
         part = slice(counts.indptr[row], counts.indptr[row + 1])
         pairs = zip(counts.indices[part].tolist(), counts.data[part].tolist(), strict=True)
-        tokens = [words[word] for word, count in pairs for _ in range(min(_MOST_REPEATS, max(1, round(count))))]
+        tokens = [words[word] for word, count in pairs for _ in range(min(_MAX_REPEATS, max(1, round(count))))]
         yield " ".join(tokens), tokens

@@ -1,4 +1,8 @@
-"""A run as the service answers from it: its model, its documents, their index, and the edits."""
+"""A run as the service answers from it: its model, its documents, their index, and the edits.
+
+`Live` holds one `ServedState`, which is replaced as a whole and never changed, so that each answer comes from one model
+with one list of edits.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,9 @@ from ..topics.view import Topics
 from .guard import Limits
 from .index import DocumentIndex, ReplacedError, Tokenize, build_index, is_current, query_words
 
-# The edits of a run that is served, which are stored in edits.yaml in its directory.
+logger = logging.getLogger("topicloom")
+
+# The edits, which are stored in edits.yaml in the run's directory.
 
 
 class ConflictError(InputError):
@@ -111,12 +117,12 @@ def version_of(topics: Topics) -> str:
     return hashlib.sha256(written.encode()).hexdigest()[:12]
 
 
-# Pages of documents: the part of a sorted list that comes after a document (keyset pagination).
+# Keyset pagination: a page is the part of a sorted list of documents that comes after a document.
 
 _CURSOR = re.compile(r"([0-9a-f]{8}):(-?[0-9][0-9.e+-]{0,40}):([0-9]{1,15})")
 
 
-class Key(NamedTuple):
+class PageKey(NamedTuple):
     """The place of a document in a sorted list."""
 
     value: float
@@ -131,7 +137,7 @@ class Key(NamedTuple):
         return f"{_mark(question)}:{self.value!r}:{self.row}"
 
     @classmethod
-    def parse(cls, text: str, question: Any) -> Key:
+    def parse(cls, text: str, question: Any) -> PageKey:
         """Read what `written` returned for the same question.
 
         Raises:
@@ -153,7 +159,7 @@ def _mark(question: Any) -> str:
     return sha256(repr(question).encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 
-def following(rows: npt.NDArray[Any], after: Key | None, n: int) -> list[Key]:
+def following(rows: npt.NDArray[Any], after: PageKey | None, n: int) -> list[PageKey]:
     """Return the first documents after a place, in the order of their rows.
 
     Args:
@@ -162,10 +168,10 @@ def following(rows: npt.NDArray[Any], after: Key | None, n: int) -> list[Key]:
         n: the length of the list.
     """
     start = 0 if after is None else int(np.searchsorted(rows, after.row, "right"))
-    return [Key(0.0, row) for row in rows[start : start + n].tolist()]
+    return [PageKey(0.0, row) for row in rows[start : start + n].tolist()]
 
 
-def largest(values: npt.NDArray[Any], rows: npt.NDArray[Any], after: Key | None, n: int) -> list[Key]:
+def largest(values: npt.NDArray[Any], rows: npt.NDArray[Any], after: PageKey | None, n: int) -> list[PageKey]:
     """Return the documents with the largest values, largest first; of equal ones, the lower row comes first.
 
     Args:
@@ -183,16 +189,16 @@ def largest(values: npt.NDArray[Any], rows: npt.NDArray[Any], after: Key | None,
         kept = values >= floor
         values, rows = values[kept], rows[kept]
     order = np.lexsort((rows, -values))[:n]
-    return [Key(float(values[i]), int(rows[i])) for i in order]
+    return [PageKey(float(values[i]), int(rows[i])) for i in order]
 
 
-# What all answers are computed from: one model with one list of edits. It is replaced as a whole, never changed.
+# What answers are computed from.
 
-_WORDS = 10  # of a topic
-_MAIN_TOPICS = 3  # of a document
+_WORDS_PER_TOPIC = 10
+_TOPICS_PER_DOCUMENT = 3
 
 
-class Snapshot:
+class ServedState:
     """A model and its documents as they are after some edits.
 
     Args:
@@ -222,7 +228,7 @@ class Snapshot:
     @cached_property
     def words(self) -> list[list[tuple[str, float]]]:
         """The words that stand for each topic with their probabilities, best first."""
-        ids = self.model.topic_ids(_WORDS)
+        ids = self.model.topic_ids(_WORDS_PER_TOPIC)
         probabilities = np.take_along_axis(self.model.components_, ids, axis=1).tolist()
         vocabulary = self.model.vocabulary_
         return [
@@ -246,10 +252,7 @@ class Snapshot:
         ]
 
     def corpus_of(self, texts: Sequence[str] | Sequence[list[str]]) -> Corpus:
-        """Return texts as a corpus over the model's words, as `model.documents` does.
-
-        The columns of the words are looked up once for all calls.
-        """
+        """Return texts as a corpus over the model's words, whose columns are looked up once for all calls."""
         model = self.model
         known = [text for text in texts if isinstance(text, str)]
         if len(known) < len(texts):  # lists of tokens
@@ -271,15 +274,15 @@ class Snapshot:
             words: whether the topics' words are returned, too.
         """
         found = []
-        for k in np.argsort(-theta, kind="stable")[:_MAIN_TOPICS].tolist():
+        for k in np.argsort(-theta, kind="stable")[:_TOPICS_PER_DOCUMENT].tolist():
             topic = {"topic": k, "name": self.topics.names[k], "share": float(theta[k])}
             found.append(topic | {"words": [word for word, _ in self.words[k]]} if words else topic)
         return found
 
 
-logger = logging.getLogger("topicloom")
+# The run and its answers.
 
-_EXCERPT = 300  # characters of a document's text in a list
+_EXCERPT_CHARACTERS = 300  # of a document's text in a list
 
 
 class NotKeptError(InputError):
@@ -295,7 +298,7 @@ class Live:
 
     Args:
         run: the run directory.
-        snapshot: its model and documents, before the edits that are stored in its directory.
+        state: its model and documents, before the edits that are stored in its directory.
         index: the documents with full-text search; None if the run keeps no documents.
         limits: what a request may ask for.
         temporary: a temporary directory that holds the index, which `close` removes.
@@ -304,13 +307,13 @@ class Live:
     def __init__(
         self,
         run: Path,
-        snapshot: Snapshot,
+        state: ServedState,
         index: DocumentIndex | None,
         limits: Limits,
         temporary: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
-        self.run, self.start, self.index, self.limits = run, snapshot, index, limits
-        self.snapshot = snapshot
+        self.run, self.start, self.index, self.limits = run, state, index, limits
+        self.state = state
         self.metrics = read_metrics(run)
         self._model = _digest_of_model(run)
         self._temporary = temporary
@@ -331,7 +334,9 @@ class Live:
         Args:
             run: what `topicloom train` wrote, or a saved model.
             limits: what a request may ask for.
-            device, allow, tokenizer: as for `topicloom.load`.
+            device: where the model computes, such as "cpu" or "cuda".
+            allow: modules with classes and functions of your own that the model needs.
+            tokenizer: the function that splits texts, for a model that was trained with one of your own.
 
         Raises:
             InputError: there is no model, a file is damaged, or edits.yaml belongs to another model.
@@ -348,7 +353,7 @@ class Live:
         if not (run / DOCUMENTS).is_dir():
             logger.warning("%s keeps no documents, so the service infers and shows topics only", run)
             shares = read_shares(run, len(model.components_))
-            return cls(run, Snapshot(Topics(model, []), shares), None, limits).edited()
+            return cls(run, ServedState(Topics(model, []), shares), None, limits).edited()
         corpus, documents = read_stored(run, model.vocabulary_, len(model.components_))
         corpus = replace(corpus, tokenizer=model.tokenizer_)  # which may be a function that was given
         topics = Topics.of(model, corpus, documents)
@@ -356,7 +361,7 @@ class Live:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
         path, digest, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
         index = DocumentIndex(path, limits.seconds, digest)
-        return cls(run, Snapshot(topics), index, limits, temporary).edited()
+        return cls(run, ServedState(topics), index, limits, temporary).edited()
 
     def edited(self) -> Live:
         """Apply the edits that are stored in the run's directory."""
@@ -366,7 +371,7 @@ class Live:
             self.close()
             raise
         if topics is not self.start.topics:
-            self.snapshot = Snapshot(topics)
+            self.state = ServedState(topics)
         return self
 
     def close(self) -> None:
@@ -378,7 +383,7 @@ class Live:
 
     def topics(self) -> dict[str, Any]:
         """Return the topics, with what the page needs to know about the run."""
-        now = self.snapshot
+        now = self.state
         return {
             "run": self.run.resolve().name,
             "model": type(now.model).__name__,
@@ -397,7 +402,7 @@ class Live:
         Raises:
             InputError: the model cannot infer texts alone.
         """
-        now = self.snapshot
+        now = self.state
         found = now.infer(texts)
         documents = [
             {"theta": theta.tolist(), "empty": empty, "topics": now.main_topics(theta, words=True)}
@@ -426,22 +431,22 @@ class Live:
             NotKeptError: the run keeps no documents.
             InputError: there is no such topic, or `after` is not from such a page.
         """
-        now, index = self.snapshot, self._documents()
+        now, index = self.state, self._documents()
         k = None if topic is None else now.topics.number_of(topic)
         words = None if query is None else query_words(query.replace('"', " "), _tokenize(now.model.tokenizer_))
         part = "" if query is None or '"' in query else query.strip()
         question = (k, words, part, id, label)
-        key = None if after is None else Key.parse(after, question)
+        key = None if after is None else PageKey.parse(after, question)
         most = n + 1  # one more than is shown, to know whether there is another page
         n_matching = index.count(words) if words else 0
-        by_id, keys = index.containing_id(part, common=not n_matching), list[Key]()
+        by_id, keys = index.containing_id(part, common=not n_matching), list[PageKey]()
         if words == [] and not by_id:
             total = 0
         elif words is not None and k is None and id is None and label is None:
             keys, total = (
                 _best(index, words, by_id, key, most)
                 if by_id
-                else ([Key(*each) for each in index.ranked(words, key, most)], n_matching)
+                else ([PageKey(*each) for each in index.ranked(words, key, most)], n_matching)
             )
         else:
             rows = np.arange(len(now.theta)) if k is None else now.rows
@@ -462,7 +467,7 @@ class Live:
             "next": keys[n - 1].written(question) if len(keys) > n else None,
             "words": words,
             "version": now.version,
-            "documents": [self._shown(now, each, _EXCERPT) for each in found],
+            "documents": [self._shown(now, each, _EXCERPT_CHARACTERS) for each in found],
         }
 
     def document(self, row: int, pieces: bool = False) -> dict[str, Any]:
@@ -477,7 +482,7 @@ class Live:
             NotKeptError: the run keeps no documents.
             NoSuchDocumentError: there is no such document.
         """
-        now, index = self.snapshot, self._documents()
+        now, index = self.state, self._documents()
         if not 0 <= row < len(now.theta):
             raise NoSuchDocumentError(f"there is no document {row}; the documents are 0 to {len(now.theta) - 1}")
         whole = self._shown(now, index.documents([row])[0], None) | {
@@ -492,7 +497,7 @@ class Live:
 
     def edits(self) -> dict[str, Any]:
         """Return the edits, numbered by the topics of the trained model."""
-        now = self.snapshot
+        now = self.state
         return {"edits": now.topics.edits, "version": now.version}
 
     def edit(self, edits: Iterable[Mapping[str, Any]], version: str | None, afresh: bool) -> dict[str, Any]:
@@ -510,7 +515,7 @@ class Live:
         """
         checked = new_edits(edits, self.limits.edits)
         with self._editing:
-            now = self.snapshot
+            now = self.state
             if version is not None and version != now.version:
                 raise ConflictError("the edits were changed in the meantime; load the topics again")
             topics = applied((self.start if afresh else now).topics, checked)
@@ -519,7 +524,7 @@ class Live:
             if _digest_of_model(self.run) != self._model:
                 raise ReplacedError
             store_edits(self.run, topics)
-            self.snapshot = Snapshot(topics)
+            self.state = ServedState(topics)
         return self.edits()
 
     def _documents(self) -> DocumentIndex:
@@ -527,7 +532,7 @@ class Live:
             raise NotKeptError("the run keeps no documents; train it again so that it keeps them")
         return self.index
 
-    def _shown(self, now: Snapshot, each: Any, most: int | None) -> dict[str, Any]:
+    def _shown(self, now: ServedState, each: Any, most: int | None) -> dict[str, Any]:
         text = each.text
         return {
             "row": each.row,
@@ -542,11 +547,11 @@ class Live:
 
 
 def _best(
-    index: DocumentIndex, words: list[str], by_id: list[tuple[float, int]], after: Key | None, n: int
-) -> tuple[list[Key], int]:
+    index: DocumentIndex, words: list[str], by_id: list[tuple[float, int]], after: PageKey | None, n: int
+) -> tuple[list[PageKey], int]:
     """Return the documents with an id or with all words, best first from a place on, and the number of all of them."""
     ranks = {row: rank for rank, row in index.ranked(words, None, -1)} if words else {}
-    found = sorted(Key(rank, row) for row, rank in (ranks | {row: rank for rank, row in by_id}).items())
+    found = sorted(PageKey(rank, row) for row, rank in (ranks | {row: rank for rank, row in by_id}).items())
     return found[0 if after is None else bisect_right(found, after) :][:n], len(found)
 
 

@@ -26,11 +26,11 @@ from .live import Live
 
 logger = logging.getLogger("topicloom")
 
-_SWITCH = 0.0005  # seconds; beside a long request, short ones wait for the interpreter ten times as long by default
-_HEAD = 1 << 16  # bytes of a request before its body
-_PIPELINED = 100  # requests of a connection that were sent before earlier ones were answered
-_STOPPING = 5  # seconds for the answers under way, when the server is stopped
-_WAITING = 1024  # connections that wait to be accepted
+_SWITCH_SECONDS = 0.0005  # By default, short requests wait ten times as long for the interpreter beside a long one.
+_MAX_HEAD_BYTES = 1 << 16  # of a request, before its body
+_MAX_PIPELINED = 100  # requests of a connection that were sent before earlier ones were answered
+_STOP_SECONDS = 5  # for the answers under way, when the server is stopped
+_BACKLOG = 1024  # connections that wait to be accepted
 
 
 def serve(
@@ -58,11 +58,17 @@ def serve(
         token: what each request has to bring; it is needed unless only this machine reaches the address.
         names: host names of this service besides `host` and localhost.
         limits: what a request may ask for.
-        device, allow, tokenizer: as for `topicloom.load`.
+        device: where the model computes, such as "cpu" or "cuda".
+        allow: modules with classes and functions of your own that the model needs.
+        tokenizer: the function that splits texts, for a model that was trained with one of your own.
         started: is called with the address once the service answers.
 
     Raises:
         InputError: there is no model, the port is in use, or the token is missing.
+
+    Examples:
+        >>> from topicloom.service import serve
+        >>> serve("runs/news", port=8000)  # doctest: +SKIP
     """
     access = Access.on(host, token, names)
     limits = limits or Limits()
@@ -89,7 +95,7 @@ def _listen(host: str, port: int) -> socket.socket:
         # Without this, a port could not be used again for a minute after the service was stopped.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(_WAITING)
+        listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError as error:
         listener.close()
@@ -117,7 +123,7 @@ def _run(app: Any, listener: socket.socket, limits: Limits, started: Callable[[s
         proxy_headers=False,
         limit_concurrency=2 * limits.connections,  # `_protocol` closes waiting ones before; this is for busy ones
         timeout_keep_alive=max(1, round(limits.seconds)),
-        timeout_graceful_shutdown=_STOPPING,
+        timeout_graceful_shutdown=_STOP_SECONDS,
     )
     server = _Server(config, lambda: started(url) if started else logger.info("serving on %s", url))
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -142,7 +148,7 @@ def _own_process() -> Iterator[None]:
     """A context with the settings of the process that suit many short requests."""
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(1)
-    sys.setswitchinterval(_SWITCH)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()
     gc.freeze()  # otherwise a large body of JSON has all objects of the libraries looked through many times
     try:
@@ -186,8 +192,8 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
             self.n_bytes += len(data)
             super().data_received(data)
             # A body in many small pieces has as many bytes again.
-            most = _HEAD if self.timer else _HEAD + 2 * limits.body
-            if self.n_bytes > most or len(self.pipeline) > _PIPELINED:
+            most = _MAX_HEAD_BYTES if self.timer else _MAX_HEAD_BYTES + 2 * limits.body
+            if self.n_bytes > most or len(self.pipeline) > _MAX_PIPELINED:
                 self.transport.abort()
 
         def on_message_begin(self) -> None:
