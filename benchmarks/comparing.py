@@ -21,7 +21,7 @@ import numpy as np
 
 import shared
 import topicloom as tl
-from topicloom.experiments.jobs import read
+from topicloom.experiments.jobs import read_rows
 
 UNTIMED = ("seconds", "seconds_sd")
 
@@ -62,15 +62,15 @@ def main() -> None:
         start = time.monotonic()
         subprocess.run([*command, str(folder / "whole")], check=True)
         seconds = time.monotonic() - start
-        n_fits = len(read(folder / "whole" / "jobs.jsonl"))
+        n_fits = len(read_rows(folder / "whole" / "jobs.jsonl"))
         print(f"uninterrupted: {n_fits} fits in {seconds / 60:.1f} minutes with {options.jobs} processes", flush=True)
         start = time.monotonic()
         process = subprocess.Popen([*command, str(folder / "killed")], stdout=subprocess.DEVNULL)
-        while len(read(folder / "killed" / "jobs.jsonl")) < n_fits // 3:
+        while len(read_rows(folder / "killed" / "jobs.jsonl")) < n_fits // 3:
             time.sleep(0.1)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        print(f"killed after {len(read(folder / 'killed' / 'jobs.jsonl'))} of {n_fits} fits", flush=True)
+        print(f"killed after {len(read_rows(folder / 'killed' / 'jobs.jsonl'))} of {n_fits} fits", flush=True)
         subprocess.run([*command, str(folder / "killed")], check=True, stdout=subprocess.DEVNULL)
         seconds = time.monotonic() - start
         difference = largest_difference(rows(folder / "whole"), rows(folder / "killed"))

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-import topicloom.experiments.jobs
-from topicloom.experiments.jobs import latest, read
+from topicloom.experiments.jobs import latest_rows as latest
+from topicloom.experiments.jobs import read_rows as read
+from topicloom.experiments.jobs import run_jobs
 
 __all__ = ["Job", "add_arguments", "latest", "markdown", "read", "run", "spread"]
 
@@ -46,7 +47,7 @@ def run(jobs: Sequence[Job], work: Work, options: argparse.Namespace) -> None:
     start = time.monotonic()
     quiet_work = partial(_quietly, work)
     requested = [] if options.table else jobs
-    rows = topicloom.experiments.jobs.run(requested, quiet_work, options.out, options.jobs, options.again)
+    rows = run_jobs(requested, quiet_work, options.out, options.jobs, options.again)
     for number, row in enumerate(rows, start=1):
         outcome = row.get("error") or f"fit {row['seconds']:.1f} s, job {row['job_seconds']:.1f} s"
         minutes = (time.monotonic() - start) / 60

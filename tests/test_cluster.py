@@ -16,7 +16,7 @@ from soak.kills import files_of, search
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError
 from topicloom.experiments.compare import compare
-from topicloom.experiments.jobs import read
+from topicloom.experiments.jobs import read_rows
 from topicloom.experiments.tune import tune
 from topicloom.processes import _called
 
@@ -177,7 +177,7 @@ def test_a_killed_search_resumes_the_trials_proposed_together(ray, tmp_path, mon
 
     with pytest.raises(KeyboardInterrupt):
         tuned(tmp_path / "killed", at_once=2, cluster="auto", on_result=interrupted)
-    assert len(read(tmp_path / "killed" / "trials" / "jobs.jsonl")) == 2
+    assert len(read_rows(tmp_path / "killed" / "trials" / "jobs.jsonl")) == 2
     stand_in = ray()
     again = tuned(tmp_path / "killed", at_once=2, cluster="auto")
     assert stand_in.n_calls == 2

@@ -172,12 +172,12 @@ def test_killed_and_taken_up_again(tmp_path):
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         began = time.monotonic()
-        while len(jobs.read(out / "jobs.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
+        while len(jobs.read_rows(out / "jobs.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:
             time.sleep(0.05)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert 2 <= len(jobs.read(out / "jobs.jsonl")) < 8
+    assert 2 <= len(jobs.read_rows(out / "jobs.jsonl")) < 8
     resumed = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2, out=out)
     unbroken = compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2)
     for one, other in zip(rows_of(resumed), rows_of(unbroken), strict=True):

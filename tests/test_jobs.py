@@ -75,16 +75,16 @@ def work(tmp_path, monkeypatch):
 
 
 def done(work, tmp_path, n_jobs, file="rows.jsonl", **options):
-    rows = list(jobs.run(JOBS, work, tmp_path / file, n_jobs, **options))
+    rows = list(jobs.run_jobs(JOBS, work, tmp_path / file, n_jobs, **options))
     return {row["n"]: row.get("square", row.get("error")) for row in rows}
 
 
 def test_jobs_of_several_kinds_in_one_file(work, tmp_path):
     mixed = [{"n": 3}, {"n": 3, "corpus": "a"}, {"n": 3, "corpus": "b"}]
     file = tmp_path / "rows.jsonl"
-    list(jobs.run(mixed[:2], work.square, file, 1))
-    assert [row.get("corpus") for row in jobs.run(mixed, work.square, file, 1)] == ["b"]  # the others are done
-    assert [row.get("corpus") for row in jobs.latest(file, mixed)] == [None, "a", "b"]
+    list(jobs.run_jobs(mixed[:2], work.square, file, 1))
+    assert [row.get("corpus") for row in jobs.run_jobs(mixed, work.square, file, 1)] == ["b"]  # the others are done
+    assert [row.get("corpus") for row in jobs.latest_rows(file, mixed)] == [None, "a", "b"]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -98,7 +98,7 @@ def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
 def test_a_job_that_was_interrupted_has_no_row(work, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         done(work.interrupted, tmp_path, 1)
-    assert [row["n"] for row in jobs.read(tmp_path / "rows.jsonl")] == [0]
+    assert [row["n"] for row in jobs.read_rows(tmp_path / "rows.jsonl")] == [0]
     assert done(work.square, tmp_path, 1) == {1: 1, 2: 4, 3: 9}
 
 
@@ -110,7 +110,7 @@ def test_a_process_that_dies_costs_its_own_job_alone(work, tmp_path):
 def test_a_job_whose_process_died_is_done_again(work, tmp_path, caplog):
     assert done(work.die_once, tmp_path, 2) == {0: 0, 1: 1, 2: 4, 3: 9}
     assert caplog.messages == ["n 1: its process died (out of memory?); it is done again"]
-    assert [row["n"] for row in jobs.read(tmp_path / "rows.jsonl")].count(1) == 1
+    assert [row["n"] for row in jobs.read_rows(tmp_path / "rows.jsonl")].count(1) == 1
 
 
 def test_processes_that_are_killed_before_their_first_job_are_replaced(work, tmp_path, monkeypatch):
@@ -132,7 +132,7 @@ def test_workers_have_one_thread_and_the_environment_stays(work, tmp_path, monke
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     before = dict(os.environ)
-    for row in jobs.run(JOBS, work.surroundings, tmp_path / "rows.jsonl", 2):
+    for row in jobs.run_jobs(JOBS, work.surroundings, tmp_path / "rows.jsonl", 2):
         assert row["environment"]["OMP_NUM_THREADS"] == row["environment"]["MKL_NUM_THREADS"] == "1"
         assert row["environment"]["GOMP_SPINCOUNT"] == "3000"
         assert dict(os.environ) == before
@@ -140,7 +140,7 @@ def test_workers_have_one_thread_and_the_environment_stays(work, tmp_path, monke
 
 def test_your_own_spin_count_stands(work, tmp_path, monkeypatch):
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    row = next(jobs.run(JOBS, work.surroundings, tmp_path / "rows.jsonl", 2))
+    row = next(jobs.run_jobs(JOBS, work.surroundings, tmp_path / "rows.jsonl", 2))
     assert row["environment"]["GOMP_SPINCOUNT"] == "7"
 
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_sent_is_one_sentence(work, tmp_path):
         done(partial(work.square, file=(n for n in ())), tmp_path, 2)
     with pytest.raises(InputError, match=r"cannot be sent to worker processes.*no_such_name.*n_jobs=1"):
         done(work.Hidden(), tmp_path, 2)
-    assert not jobs.read(tmp_path / "rows.jsonl")
+    assert not jobs.read_rows(tmp_path / "rows.jsonl")
 
 
 def test_a_result_that_is_gone_is_made_again(work, tmp_path):
@@ -164,7 +164,7 @@ def test_a_script_needs_no_main_guard_and_its_own_work_is_sent(tmp_path):
     script.write_text(
         "import pathlib\nfrom topicloom.experiments import jobs\n"
         "class Square:\n    def __call__(self, job):\n        return {'square': job['n'] ** 2}\n"
-        f"rows = jobs.run([{{'n': 2}}, {{'n': 3}}], Square(), pathlib.Path({str(tmp_path / 'rows.jsonl')!r}), 2)\n"
+        f"rows = jobs.run_jobs([{{'n': 2}}, {{'n': 3}}], Square(), pathlib.Path({str(tmp_path / 'rows.jsonl')!r}), 2)\n"
         "print(sorted(row['square'] for row in rows))\n"
     )
     ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)

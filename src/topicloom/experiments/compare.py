@@ -36,8 +36,7 @@ from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
 from ..settings import check_settings, settings_as_text
 from ..text.strings import load_array
-from . import jobs as resumable
-from .jobs import FittingWork, SavedParts
+from .jobs import FittingWork, SavedParts, latest_rows, read_rows, run_jobs
 from .protocol import HELD_OUT, Parts, require_same_documents, split_documents
 
 if TYPE_CHECKING:
@@ -811,7 +810,7 @@ def _prepare(folder: Path, divided: dict[str, Any], models: Mapping[str, TopicMo
 def _others(folder: Path, jobs: Sequence[Job]) -> list[Row]:
     """Return the finished fits of a directory that are not among the jobs."""
     wanted = {(job["model"], job["n_topics"], job["seed"]) for job in jobs}
-    kept = resumable.read(folder / "jobs.jsonl")
+    kept = read_rows(folder / "jobs.jsonl")
     return [row for row in kept if "error" not in row and (row["model"], row["n_topics"], row["seed"]) not in wanted]
 
 
@@ -823,7 +822,7 @@ def _settings(model: TopicModel) -> dict[str, str]:
 def _run(jobs: list[Job], work: _Fit, n_jobs: int, cluster: str | None, on_result: OnResult | None) -> list[Row]:
     """Do the jobs that are not done, and return the rows of all of them."""
     file = work.folder / "jobs.jsonl"
-    before = [row for row in resumable.latest(file, jobs) if "error" not in row and work.is_complete(row)]
+    before = [row for row in latest_rows(file, jobs) if "error" not in row and work.is_complete(row)]
     others = sorted({str(row.get("version")) for row in before} - {__version__})
     if others:
         logger.warning(
@@ -836,12 +835,12 @@ def _run(jobs: list[Job], work: _Fit, n_jobs: int, cluster: str | None, on_resul
             __version__,
         )
     n_done = len(before)
-    with closing(resumable.run(jobs, work, file, n_jobs, is_complete=work.is_complete, cluster=cluster)) as rows:
+    with closing(run_jobs(jobs, work, file, n_jobs, is_complete=work.is_complete, cluster=cluster)) as rows:
         for row in rows:
             n_done += 1
             if on_result is not None:
                 on_result(n_done, len(jobs), row)
-    found = resumable.latest(file, jobs)
+    found = latest_rows(file, jobs)
     _add_stability(work, found)
     return found
 

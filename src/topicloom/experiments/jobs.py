@@ -1,6 +1,6 @@
 """Resumable jobs that fit models. Each result is kept as a line of a file as soon as it is known.
 
-`run` does jobs in this process, in worker processes or on the nodes of a Ray cluster.
+`run_jobs` does them in this process, in worker processes or on the nodes of a Ray cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..text import CustomTokenizer
 from .protocol import Evaluator
 
 
-def run(
+def run_jobs(
     jobs: Sequence[Job],
     work: Work,
     file: Path,
@@ -42,7 +42,7 @@ def run(
         file: the file of rows, as JSON lines. An incomplete line, which a killed run may leave, is passed over.
         n_jobs: the number of processes, of one thread each; 1 works in this process.
         again: does finished jobs again.
-        is_complete: says whether the result of an earlier run is still there; a job whose result is not is done again.
+        is_complete: says whether the files of an earlier result are still there. Otherwise the job is done again.
         cluster: the address of a Ray cluster whose nodes do the jobs in place of processes; `work` has to be a
             `FittingWork` then.
 
@@ -50,7 +50,7 @@ def run(
         InputError: the processes cannot start, or `work` cannot be sent to them; or there is no such cluster.
         MissingExtraError: Ray is not installed.
     """
-    finished = [] if again else [row for row in latest(file, jobs) if "error" not in row]
+    finished = [] if again else [row for row in latest_rows(file, jobs) if "error" not in row]
     names = _names(jobs)
     done = {_key(row, names) for row in finished if is_complete is None or is_complete(row)}
     waiting = [job for job in jobs if _key(job, names) not in done]
@@ -70,22 +70,10 @@ def run(
         rows.close()  # ends the processes
 
 
-def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
-    """Do jobs in worker processes, in their order, and yield the row of each job as soon as it is done."""
-
-    def named(number: int) -> str:
-        return name_of(jobs[number])
-
-    with LocalPool(attempt_sent, named, n_jobs) as pool:
-        sent = pool.share(work, "the models")
-        for number, job in enumerate(jobs):
-            pool.begin(number, sent, job)
-        while len(pool):
-            number, row = pool.next()
-            yield row_of_loss(jobs[number], row) if isinstance(row, Lost) else row
+# The file of rows.
 
 
-def read(file: Path) -> list[Row]:
+def read_rows(file: Path) -> list[Row]:
     """Return the rows of a file, without damaged ones; there are none if the file does not exist."""
     rows = []
     for line in file.read_bytes().split(b"\n") if file.exists() else ():
@@ -98,11 +86,11 @@ def read(file: Path) -> list[Row]:
     return rows
 
 
-def latest(file: Path, jobs: Sequence[Job]) -> list[Row]:
+def latest_rows(file: Path, jobs: Sequence[Job]) -> list[Row]:
     """Return the last row of each job, in the order of the jobs; an error only if nothing else is known."""
     rows: dict[Any, Row] = {}
     names = _names(jobs)
-    for row in read(file):
+    for row in read_rows(file):
         key = _key(row, names)
         if "error" not in row or "error" in rows.get(key, row):
             rows[key] = row
@@ -131,7 +119,7 @@ def _key(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)
 
 
-# Work that fits models, in this process, in others or on the nodes of a cluster, and the documents for it.
+# Work that fits models, and its documents.
 
 
 @dataclass
@@ -205,13 +193,31 @@ class FittingWork(ABC):
         """Return the files and directories that a job writes."""
 
 
-# Jobs that fit models on the nodes of a Ray cluster.
+# Jobs in worker processes.
+
+
+def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
+    """Do jobs in worker processes, in their order, and yield the row of each job as soon as it is done."""
+
+    def named(number: int) -> str:
+        return name_of(jobs[number])
+
+    with LocalPool(attempt_sent, named, n_jobs) as pool:
+        sent = pool.share(work, "the models")
+        for number, job in enumerate(jobs):
+            pool.begin(number, sent, job)
+        while len(pool):
+            number, row = pool.next()
+            yield row_of_loss(jobs[number], row) if isinstance(row, Lost) else row
+
+
+# Jobs on the nodes of a Ray cluster.
 #
-# The files that a job writes come back with its row, so the directory of an experiment need not be on a file system
-# that the nodes share. The documents are read from that directory on nodes that see it, and sent to the others.
+# The files that a job writes come back with its row, so the nodes need not share a file system with this machine. Nodes
+# that see the directory of the experiment read the documents there. The others receive them.
 
 _Files = dict[str, "bytes | dict[str, bytes]"]  # the content of a file, or the contents of the files of a directory
-_MARKER = "config.json"  # of a saved model
+_MODEL_MARKER = "config.json"
 
 
 def _on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
@@ -271,7 +277,7 @@ def _write(folder: Path, files: _Files) -> None:
             with atomic_file(folder / name) as temporary:
                 temporary.write_bytes(content)
             continue
-        with atomic_directory(folder / name, _MARKER, overwrite=True) as directory:
+        with atomic_directory(folder / name, _MODEL_MARKER, overwrite=True) as directory:
             for file, each in content.items():
                 (directory / file).parent.mkdir(parents=True, exist_ok=True)
                 (directory / file).write_bytes(each)

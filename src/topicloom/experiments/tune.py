@@ -29,9 +29,8 @@ from ..models.base import TopicModel
 from ..models.loading import load
 from ..processes import Job, Row, connected, described
 from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
-from . import jobs as resumable
 from .compare import estimator
-from .jobs import FittingWork, SavedParts
+from .jobs import FittingWork, SavedParts, latest_rows, run_jobs
 from .protocol import Evaluator, Parts, require_same_documents, split_documents
 
 # Optuna's side of a search: the study, its journal, and its trials.
@@ -356,11 +355,11 @@ class _Group:
             write_json(file, {"first": first, "settings": proposed})
         jobs = [{"trial": number, "settings": json.dumps(each)} for number, each in enumerate(proposed, first)]
         rows_file = work.folder / "jobs.jsonl"
-        rows = resumable.run(jobs, work, rows_file, size, is_complete=work.is_complete, cluster=self._cluster)
+        rows = run_jobs(jobs, work, rows_file, size, is_complete=work.is_complete, cluster=self._cluster)
         with closing(rows):
             for _ in rows:
                 pass
-        for trial, row in zip(trials, resumable.latest(rows_file, jobs), strict=True):
+        for trial, row in zip(trials, latest_rows(rows_file, jobs), strict=True):
             yield trial, row, partial(search.loaded, work.model_folder(row))
 
     def _settings(self, trial: Any) -> dict[str, Any]:
