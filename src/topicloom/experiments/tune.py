@@ -1,4 +1,7 @@
-"""Tuning: a search for a model's best settings with Optuna, by the measures of validation documents."""
+"""Tuning: a search with Optuna for the settings of a model that are best by measures on validation documents.
+
+`tune` is the search as a whole, `Search` makes its trials, and the functions below it speak with Optuna.
+"""
 
 from __future__ import annotations
 
@@ -33,345 +36,9 @@ from .compare import estimator
 from .jobs import FittingWork, SavedParts, latest_rows, run_jobs
 from .protocol import Evaluator, Parts, require_same_documents, split_documents
 
-# Optuna's side of a search: the study, its journal, and its trials.
-
-Sampler = Literal["tpe", "random"]
-_NEXT_SEED = 7919  # each trial has a seed of its own, so that a continued search proposes what a whole one does
-
-
-@contextmanager
-def open_study(folder: Path) -> Iterator[Any]:
-    """Yield the study whose journal is in a directory, which this process has locked.
-
-    Meanwhile, Optuna logs nothing but warnings.
-
-    Raises:
-        MissingExtraError: Optuna is not installed.
-        InputError: the journal is damaged.
-    """
-    try:
-        import optuna
-        from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-    except ImportError:
-        raise MissingExtraError.of("tuning", "optuna", "tune") from None
-
-    class Unlocked(JournalFileOpenLock):
-        """No lock, because the whole directory is locked, and a killed process would leave Optuna's lock behind."""
-
-        def acquire(self) -> bool:
-            return True
-
-        def release(self) -> None:
-            pass
-
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        journal = folder / "study.journal"
-        _remove_incomplete_line(journal)
-        try:
-            storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal), Unlocked(str(journal))))
-            study = optuna.create_study(
-                storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True
-            )
-        except (ValueError, LookupError, TypeError, AssertionError) as error:
-            raise InputError(f"{journal} is damaged ({error}); remove it to begin again") from None
-        for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # its process was killed or interrupted
-        yield study
-    finally:
-        optuna.logging.set_verbosity(level)
-
-
-def _remove_incomplete_line(journal: Path) -> None:
-    """Remove what a killed process left at the end, because Optuna would append its next line to it."""
-    if not journal.is_file():
-        return
-    with journal.open("rb+") as file:
-        content = file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            file.truncate(whole)
-
-
-def ask(study: Any, sampler: Sampler, random_state: int, n_before: int = 0) -> Any:
-    """Return a new trial, which depends on the trials that ended and not on those that were interrupted.
-
-    Args:
-        study: the study.
-        sampler: how settings are proposed.
-        random_state: the seed of the search.
-        n_before: how many trials have been proposed since the last one ended.
-    """
-    from optuna import samplers
-
-    kinds = {"tpe": samplers.TPESampler, "random": samplers.RandomSampler}
-    study.sampler = kinds[sampler](seed=random_state + _NEXT_SEED * (len(finished(study)) + n_before))
-    return study.ask()
-
-
-def ask_for(study: Any, settings: Mapping[str, Any]) -> Any:
-    """Return a new trial of given settings."""
-    from optuna import samplers
-    from optuna.exceptions import ExperimentalWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        study.sampler = samplers.PartialFixedSampler(dict(settings), samplers.RandomSampler())
-    return study.ask()
-
-
-def suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
-    """Propose a value of a setting.
-
-    Args:
-        trial: the trial.
-        name: the setting.
-        values: its range (low, high) or (low, high, "log"), or a list of choices.
-    """
-    if isinstance(values, list):
-        return trial.suggest_categorical(name, values)
-    low, high, *scale = values
-    if isinstance(low, int) and isinstance(high, int):
-        return trial.suggest_int(name, low, high, log=scale == ["log"])
-    return trial.suggest_float(name, low, high, log=scale == ["log"])
-
-
-def failed() -> Any:
-    """Return the state of a trial that ended in an error."""
-    from optuna.trial import TrialState
-
-    return TrialState.FAIL
-
-
-def finished(study: Any) -> list[Any]:
-    """Return the trials that ended, in order: with a value or an error, which a trial that was interrupted has not."""
-    return [
-        trial
-        for trial in study.get_trials(deepcopy=False)
-        if trial.state.name == "COMPLETE" or (trial.state.name == "FAIL" and "error" in trial.user_attrs)
-    ]
-
-
-def completed(study: Any) -> list[Any]:
-    """Return the trials that ended without an error, in order."""
-    return [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
-
-
-def rows_of(study: Any) -> list[dict[str, Any]]:
-    """Return the trials that ended: number, value (None after an error), settings, seconds, measures; or the error.
-
-    Trials that were interrupted have no number.
-    """
-    return [
-        {"number": number, "value": trial.value, "settings": dict(trial.params), **trial.user_attrs}
-        for number, trial in enumerate(finished(study))
-    ]
-
-
-# The trials of a search: settings that Optuna proposes, fits with them, and the model of the best one.
-
-OnTrial = Callable[[int, int, dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What a fit is judged by: the weighted sum of measures of the validation documents."""
-
-    weights: Mapping[str, float]
-
-    def of_fit(self, model: TopicModel, evaluator: Evaluator) -> Row:
-        """Fit a model. Return its value, its measures and the seconds of the fit.
-
-        Raises:
-            ArithmeticError: the value is not finite.
-        """
-        seconds = round(evaluator.fit(model), 3)
-        measures = evaluator.measure(model, ["validation"], ("comparison", "tuning"))["validation"]
-        value = sum(weight * measures[name] for name, weight in self.weights.items())
-        if not math.isfinite(value):
-            raise ArithmeticError(f"the objective is {value}")
-        return {"value": value, "seconds": seconds, "measures": measures}
-
-
-@dataclass
-class TrialWork(FittingWork):
-    """The fit of a trial in another process, which saves the model until it is known whether it is the best one."""
-
-    base: TopicModel
-    objective: Objective
-
-    def __call__(self, job: Job) -> Row:
-        model: TopicModel = clone(self.base).set_params(**json.loads(job["settings"]))
-        row = self.objective.of_fit(model, self.documents.evaluator)
-        model.save(self.model_folder(job), overwrite=True)
-        return row
-
-    def outputs(self, job: Job) -> list[Path]:
-        return [self.model_folder(job)]
-
-    def model_folder(self, job: Job) -> Path:
-        return self.folder / f"trial-{job['trial']}"
-
-    def is_complete(self, row: Row) -> bool:
-        """Whether the model of a finished fit is still there."""
-        return (self.model_folder(row) / "config.json").is_file()
-
-
-class Search:
-    """A search that is running. It keeps the model of the best trial, in `folder` if one is given."""
-
-    def __init__(
-        self,
-        study: Any,
-        base: TopicModel,
-        space: Mapping[str, Sequence[Any]],
-        objective: Objective,
-        evaluator: Evaluator,
-        folder: Path | None,
-    ) -> None:
-        self.study, self.base, self.space, self.objective, self.evaluator = study, base, space, objective, evaluator
-        self.place = None if folder is None else folder / "best_model"
-        self.model: TopicModel | None = None  # of the best trial, if this call has made it
-
-    def run(
-        self,
-        n_trials: int,
-        propose: Callable[[int], Any],
-        on_result: OnTrial | None,
-        at_once: int = 1,
-        work: TrialWork | None = None,
-        cluster: str | None = None,
-    ) -> None:
-        """Make trials until there are enough.
-
-        Trials that fail in this call count too, so that the search ends.
-
-        Args:
-            n_trials: how many there should be.
-            propose: returns a new trial, given how many others have been proposed with it.
-            on_result: a function that is called after each trial with the number of finished trials, the number of all
-                trials, and the row of the trial; None calls none.
-            at_once: how many trials are proposed together.
-            work: fits them in other processes; None fits them in this one.
-            cluster: the address of a Ray cluster, whose nodes fit them.
-        """
-        n_done = len(completed(self.study))
-        while n_done < n_trials:
-            group = _Group(self, work, cluster)
-            for trial, row, model in group.fits(propose, min(at_once, n_trials - n_done)):
-                n_done += 1
-                self._tell(trial, row, model)
-                if on_result is not None:
-                    on_result(n_done, n_trials, rows_of(self.study)[-1])
-            group.remove_files()
-
-    def best(self) -> tuple[Any, TopicModel]:
-        """Return the best trial and its model, which is fitted again if it was not kept.
-
-        Raises:
-            InputError: every trial failed.
-        """
-        good = completed(self.study)
-        if not good:
-            last = finished(self.study)[-1].user_attrs["error"]
-            raise InputError(f"every trial failed, the last with {last}; check the space and the corpus")
-        top = max(good, key=lambda trial: trial.value)
-        model = self.model or self._saved(top.params)
-        if model is None:
-            model = clone(self.base).set_params(**top.params)
-            self.evaluator.fit(model)
-            self._keep(model)
-        return top, model
-
-    def fit(self, settings: Mapping[str, Any]) -> tuple[Row, Callable[[], TopicModel]]:
-        """Fit a model with the settings of a trial. Return its row, and a function that returns the model."""
-        model: TopicModel = clone(self.base).set_params(**settings)
-        try:
-            row = self.objective.of_fit(model, self.evaluator)
-        except Exception as error:
-            row = {"error": described(error)}
-        return row, lambda: model
-
-    def loaded(self, folder: Path) -> TopicModel:
-        """Return a model that was saved."""
-        model = load(folder, device=self.base.device, allow={type(self.base).__module__})
-        model.tokenizer_ = self.evaluator.parts.train.tokenizer
-        return model
-
-    def _tell(self, trial: Any, row: Row, model: Callable[[], TopicModel]) -> None:
-        """Tell Optuna the result of a trial, and keep the model if it is the best one."""
-        for name in ("error", "seconds", "measures"):
-            if name in row:
-                trial.set_user_attr(name, row[name])
-        if "error" in row:
-            self.study.tell(trial, state=failed())
-            return
-        if row["value"] > max((each.value for each in completed(self.study)), default=-math.inf):
-            self._keep(model())
-        self.study.tell(trial, row["value"])
-
-    def _keep(self, model: TopicModel) -> None:
-        self.model = model
-        if self.place is not None:
-            model.save(self.place, overwrite=True)
-
-    def _saved(self, settings: Mapping[str, Any]) -> TopicModel | None:
-        """Return the model that an earlier call kept, or None if it is missing, damaged or of another trial."""
-        if self.place is None or not (self.place / "config.json").is_file():
-            return None
-        with suppress(InputError):
-            found = read_json(self.place / "config.json").get("settings", {})
-            if all(found.get(name) == value for name, value in settings.items()):
-                return self.loaded(self.place)
-        return None
-
-
-class _Group:
-    """Trials that are proposed together, so that none depends on the result of another.
-
-    With other processes, a directory keeps the proposals and the finished fits until Optuna knows all results, so that
-    a search that is killed goes on with the same trials.
-    """
-
-    def __init__(self, search: Search, work: TrialWork | None, cluster: str | None) -> None:
-        self._search, self._work, self._cluster = search, work, cluster
-
-    def fits(self, propose: Callable[[int], Any], size: int) -> Iterator[tuple[Any, Row, Callable[[], TopicModel]]]:
-        """Yield the trials with their rows and models, in order."""
-        search, work = self._search, self._work
-        if work is None:
-            trials = [propose(number) for number in range(size)]
-            for trial, settings in zip(trials, map(self._settings, trials), strict=True):
-                yield trial, *search.fit(settings)
-            return
-        first, file = len(finished(search.study)), work.folder / "proposed.json"
-        plan: dict[str, Any] = read_json(file) if file.exists() else {"first": 0, "settings": []}
-        kept = plan["settings"][first - plan["first"] :][:size]
-        trials = [ask_for(search.study, settings) for settings in kept] or [propose(each) for each in range(size)]
-        proposed = [self._settings(trial) for trial in trials]
-        if not kept:
-            work.folder.mkdir(parents=True, exist_ok=True)
-            write_json(file, {"first": first, "settings": proposed})
-        jobs = [{"trial": number, "settings": json.dumps(each)} for number, each in enumerate(proposed, first)]
-        rows_file = work.folder / "jobs.jsonl"
-        rows = run_jobs(jobs, work, rows_file, size, is_complete=work.is_complete, cluster=self._cluster)
-        with closing(rows):
-            for _ in rows:
-                pass
-        for trial, row in zip(trials, latest_rows(rows_file, jobs), strict=True):
-            yield trial, row, partial(search.loaded, work.model_folder(row))
-
-    def _settings(self, trial: Any) -> dict[str, Any]:
-        return {name: suggest(trial, name, values) for name, values in self._search.space.items()}
-
-    def remove_files(self) -> None:
-        if self._work is not None:
-            shutil.rmtree(self._work.folder)
-
-
 logger = logging.getLogger("topicloom")
 
+Sampler = Literal["tpe", "random"]
 Space = Mapping[str, "tuple[float, float] | tuple[float, float, Literal['log']] | list[Any]"]
 
 # Coherence counts most. The other measures have enough weight that topics which are all alike do not win.
@@ -385,8 +52,7 @@ SPACE: dict[str, Any] = {
     "hidden_size": [64, 128, 256],
     "eta": (0.005, 0.5, "log"),
 }
-# Settings that have an option of their own on the command line, and so a place of their own in best.yaml.
-_OPTIONS = ("epochs", "device")
+_TOP_LEVEL = ("epochs", "device")  # settings that are names of their own in best.yaml, outside of `settings`
 _NOT_TUNED = ("n_topics", "random_state", "verbose")
 
 
@@ -625,13 +291,349 @@ def _write_best(path: Path, base: TopicModel, best: Mapping[str, Any]) -> None:
         except TypeError:
             logger.warning("%s cannot hold %s; give it again when you train with this file", path, setting)
             continue
-        if setting in _OPTIONS:
+        if setting in _TOP_LEVEL:
             content[setting] = plain
         else:
             settings[setting] = plain
-    settings |= {setting: value for setting, value in best.items() if setting not in _OPTIONS}
-    content |= {setting: value for setting, value in best.items() if setting in _OPTIONS}
+    settings |= {setting: value for setting, value in best.items() if setting not in _TOP_LEVEL}
+    content |= {setting: value for setting, value in best.items() if setting in _TOP_LEVEL}
     with atomic_file(path) as temporary:
         temporary.write_text(
             yaml.safe_dump(content | {"settings": settings}, sort_keys=False, allow_unicode=True), encoding="utf-8"
         )
+
+
+# Trials: Optuna proposes settings, a model is fitted with them, and the best one is kept.
+
+OnTrial = Callable[[int, int, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The weighted sum of measures on the validation documents, which a search maximises."""
+
+    weights: Mapping[str, float]
+
+    def of_fit(self, model: TopicModel, evaluator: Evaluator) -> Row:
+        """Fit a model. Return its value, its measures and the seconds of the fit.
+
+        Raises:
+            ArithmeticError: the value is not finite.
+        """
+        seconds = round(evaluator.fit(model), 3)
+        measures = evaluator.measure(model, ["validation"], ("comparison", "tuning"))["validation"]
+        value = sum(weight * measures[name] for name, weight in self.weights.items())
+        if not math.isfinite(value):
+            raise ArithmeticError(f"the objective is {value}")
+        return {"value": value, "seconds": seconds, "measures": measures}
+
+
+@dataclass
+class TrialWork(FittingWork):
+    """The fit of a trial in another process, which saves the model until it is known whether it is the best one."""
+
+    base: TopicModel
+    objective: Objective
+
+    def __call__(self, job: Job) -> Row:
+        model: TopicModel = clone(self.base).set_params(**json.loads(job["settings"]))
+        row = self.objective.of_fit(model, self.documents.evaluator)
+        model.save(self.model_folder(job), overwrite=True)
+        return row
+
+    def outputs(self, job: Job) -> list[Path]:
+        return [self.model_folder(job)]
+
+    def model_folder(self, job: Job) -> Path:
+        return self.folder / f"trial-{job['trial']}"
+
+    def is_complete(self, row: Row) -> bool:
+        """Whether the model of a finished fit is still there."""
+        return (self.model_folder(row) / "config.json").is_file()
+
+
+class Search:
+    """A search that is running. It keeps the model of the best trial, in `folder` if one is given."""
+
+    def __init__(
+        self,
+        study: Any,
+        base: TopicModel,
+        space: Mapping[str, Sequence[Any]],
+        objective: Objective,
+        evaluator: Evaluator,
+        folder: Path | None,
+    ) -> None:
+        self.study, self.base, self.space, self.objective, self.evaluator = study, base, space, objective, evaluator
+        self.place = None if folder is None else folder / "best_model"
+        self.model: TopicModel | None = None  # of the best trial, if this call has made it
+
+    def run(
+        self,
+        n_trials: int,
+        propose: Callable[[int], Any],
+        on_result: OnTrial | None,
+        at_once: int = 1,
+        work: TrialWork | None = None,
+        cluster: str | None = None,
+    ) -> None:
+        """Make trials until there are enough.
+
+        Trials that fail in this call count too, so that the search ends.
+
+        Args:
+            n_trials: how many there should be.
+            propose: returns a new trial, given how many others have been proposed with it.
+            on_result: a function that is called after each trial with the number of finished trials, the number of all
+                trials, and the row of the trial; None calls none.
+            at_once: how many trials are proposed together.
+            work: fits them in other processes; None fits them in this one.
+            cluster: the address of a Ray cluster, whose nodes fit them.
+        """
+        n_done = len(completed(self.study))
+        while n_done < n_trials:
+            group = _Group(self, work, cluster)
+            for trial, row, model in group.fits(propose, min(at_once, n_trials - n_done)):
+                n_done += 1
+                self._tell(trial, row, model)
+                if on_result is not None:
+                    on_result(n_done, n_trials, rows_of(self.study)[-1])
+            group.remove_files()
+
+    def best(self) -> tuple[Any, TopicModel]:
+        """Return the best trial and its model, which is fitted again if it was not kept.
+
+        Raises:
+            InputError: every trial failed.
+        """
+        good = completed(self.study)
+        if not good:
+            last = finished(self.study)[-1].user_attrs["error"]
+            raise InputError(f"every trial failed, the last with {last}; check the space and the corpus")
+        top = max(good, key=lambda trial: trial.value)
+        model = self.model or self._saved(top.params)
+        if model is None:
+            model = clone(self.base).set_params(**top.params)
+            self.evaluator.fit(model)
+            self._keep(model)
+        return top, model
+
+    def fit(self, settings: Mapping[str, Any]) -> tuple[Row, Callable[[], TopicModel]]:
+        """Fit a model with the settings of a trial. Return its row, and a function that returns the model."""
+        model: TopicModel = clone(self.base).set_params(**settings)
+        try:
+            row = self.objective.of_fit(model, self.evaluator)
+        except Exception as error:
+            row = {"error": described(error)}
+        return row, lambda: model
+
+    def loaded(self, folder: Path) -> TopicModel:
+        """Return a model that was saved."""
+        model = load(folder, device=self.base.device, allow={type(self.base).__module__})
+        model.tokenizer_ = self.evaluator.parts.train.tokenizer
+        return model
+
+    def _tell(self, trial: Any, row: Row, model: Callable[[], TopicModel]) -> None:
+        """Tell Optuna the result of a trial, and keep the model if it is the best one."""
+        for name in ("error", "seconds", "measures"):
+            if name in row:
+                trial.set_user_attr(name, row[name])
+        if "error" in row:
+            self.study.tell(trial, state=failed())
+            return
+        if row["value"] > max((each.value for each in completed(self.study)), default=-math.inf):
+            self._keep(model())
+        self.study.tell(trial, row["value"])
+
+    def _keep(self, model: TopicModel) -> None:
+        self.model = model
+        if self.place is not None:
+            model.save(self.place, overwrite=True)
+
+    def _saved(self, settings: Mapping[str, Any]) -> TopicModel | None:
+        """Return the model that an earlier call kept, or None if it is missing, damaged or of another trial."""
+        if self.place is None or not (self.place / "config.json").is_file():
+            return None
+        with suppress(InputError):
+            found = read_json(self.place / "config.json").get("settings", {})
+            if all(found.get(name) == value for name, value in settings.items()):
+                return self.loaded(self.place)
+        return None
+
+
+class _Group:
+    """Trials that are proposed together, so that none depends on the result of another.
+
+    With other processes, a directory keeps the proposals and the finished fits until Optuna knows all results, so that
+    a search that is killed goes on with the same trials.
+    """
+
+    def __init__(self, search: Search, work: TrialWork | None, cluster: str | None) -> None:
+        self._search, self._work, self._cluster = search, work, cluster
+
+    def fits(self, propose: Callable[[int], Any], size: int) -> Iterator[tuple[Any, Row, Callable[[], TopicModel]]]:
+        """Yield the trials with their rows and models, in order."""
+        search, work = self._search, self._work
+        if work is None:
+            trials = [propose(number) for number in range(size)]
+            for trial, settings in zip(trials, map(self._settings, trials), strict=True):
+                yield trial, *search.fit(settings)
+            return
+        first, file = len(finished(search.study)), work.folder / "proposed.json"
+        plan: dict[str, Any] = read_json(file) if file.exists() else {"first": 0, "settings": []}
+        kept = plan["settings"][first - plan["first"] :][:size]
+        trials = [ask_for(search.study, settings) for settings in kept] or [propose(each) for each in range(size)]
+        proposed = [self._settings(trial) for trial in trials]
+        if not kept:
+            work.folder.mkdir(parents=True, exist_ok=True)
+            write_json(file, {"first": first, "settings": proposed})
+        jobs = [{"trial": number, "settings": json.dumps(each)} for number, each in enumerate(proposed, first)]
+        rows_file = work.folder / "jobs.jsonl"
+        rows = run_jobs(jobs, work, rows_file, size, is_complete=work.is_complete, cluster=self._cluster)
+        with closing(rows):
+            for _ in rows:
+                pass
+        for trial, row in zip(trials, latest_rows(rows_file, jobs), strict=True):
+            yield trial, row, partial(search.loaded, work.model_folder(row))
+
+    def _settings(self, trial: Any) -> dict[str, Any]:
+        return {name: suggest(trial, name, values) for name, values in self._search.space.items()}
+
+    def remove_files(self) -> None:
+        if self._work is not None:
+            shutil.rmtree(self._work.folder)
+
+
+# Optuna's study, its journal and its trials.
+
+_SEED_STEP = 7919  # Each trial has a seed of its own, so that a continued search proposes what a whole one does.
+
+
+@contextmanager
+def open_study(folder: Path) -> Iterator[Any]:
+    """Yield the study whose journal is in a directory, which this process has locked.
+
+    Meanwhile, Optuna logs nothing but warnings.
+
+    Raises:
+        MissingExtraError: Optuna is not installed.
+        InputError: the journal is damaged.
+    """
+    try:
+        import optuna
+        from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    except ImportError:
+        raise MissingExtraError.of("tuning", "optuna", "tune") from None
+
+    class Unlocked(JournalFileOpenLock):
+        """No lock, because the whole directory is locked, and a killed process would leave Optuna's lock behind."""
+
+        def acquire(self) -> bool:
+            return True
+
+        def release(self) -> None:
+            pass
+
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        journal = folder / "study.journal"
+        _remove_incomplete_line(journal)
+        try:
+            storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal), Unlocked(str(journal))))
+            study = optuna.create_study(
+                storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True
+            )
+        except (ValueError, LookupError, TypeError, AssertionError) as error:
+            raise InputError(f"{journal} is damaged ({error}); remove it to begin again") from None
+        for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # its process was killed or interrupted
+        yield study
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def _remove_incomplete_line(journal: Path) -> None:
+    """Remove what a killed process left at the end, because Optuna would append its next line to it."""
+    if not journal.is_file():
+        return
+    with journal.open("rb+") as file:
+        content = file.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            file.truncate(whole)
+
+
+def ask(study: Any, sampler: Sampler, random_state: int, n_before: int = 0) -> Any:
+    """Return a new trial, which depends on the trials that ended and not on those that were interrupted.
+
+    Args:
+        study: the study.
+        sampler: how settings are proposed.
+        random_state: the seed of the search.
+        n_before: how many trials have been proposed since the last one ended.
+    """
+    from optuna import samplers
+
+    kinds = {"tpe": samplers.TPESampler, "random": samplers.RandomSampler}
+    study.sampler = kinds[sampler](seed=random_state + _SEED_STEP * (len(finished(study)) + n_before))
+    return study.ask()
+
+
+def ask_for(study: Any, settings: Mapping[str, Any]) -> Any:
+    """Return a new trial of given settings."""
+    from optuna import samplers
+    from optuna.exceptions import ExperimentalWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        study.sampler = samplers.PartialFixedSampler(dict(settings), samplers.RandomSampler())
+    return study.ask()
+
+
+def suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
+    """Propose a value of a setting.
+
+    Args:
+        trial: the trial.
+        name: the setting.
+        values: its range (low, high) or (low, high, "log"), or a list of choices.
+    """
+    if isinstance(values, list):
+        return trial.suggest_categorical(name, values)
+    low, high, *scale = values
+    if isinstance(low, int) and isinstance(high, int):
+        return trial.suggest_int(name, low, high, log=scale == ["log"])
+    return trial.suggest_float(name, low, high, log=scale == ["log"])
+
+
+def failed() -> Any:
+    """Return the state of a trial that ended in an error."""
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
+
+
+def finished(study: Any) -> list[Any]:
+    """Return the trials that ended, in order: with a value or an error, which a trial that was interrupted has not."""
+    return [
+        trial
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.name == "COMPLETE" or (trial.state.name == "FAIL" and "error" in trial.user_attrs)
+    ]
+
+
+def completed(study: Any) -> list[Any]:
+    """Return the trials that ended without an error, in order."""
+    return [trial for trial in finished(study) if trial.state.name == "COMPLETE"]
+
+
+def rows_of(study: Any) -> list[dict[str, Any]]:
+    """Return the trials that ended: number, value (None after an error), settings, seconds, measures; or the error.
+
+    Trials that were interrupted have no number.
+    """
+    return [
+        {"number": number, "value": trial.value, "settings": dict(trial.params), **trial.user_attrs}
+        for number, trial in enumerate(finished(study))
+    ]
