@@ -1,4 +1,9 @@
-"""Training by several processes at once, on one machine or on many."""
+"""Training by several processes at once, on one machine or on many.
+
+A process is called a rank, as in PyTorch's distributed package. Every rank calls the same functions in the same order,
+and each of them returns the same on all ranks. With a single rank they communicate nothing and return what they are
+given. `join` is the function for users.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +23,9 @@ from torch import Tensor
 
 from .errors import LostRankError, SettingError
 
-# The processes that train one model together, and what they tell each other.
-#
-# A process is called a rank, as in PyTorch's distributed package. Every rank calls the same functions in the same
-# order; each of them returns the same on all ranks. With a single rank they communicate nothing and return what they
-# are given.
+# The ranks, and what they tell each other.
 
-_PLACE = re.compile(r"^\[[^\]]*\]\s*")  # in the source of gloo, with which its messages begin
+_SOURCE_PLACE = re.compile(r"^\[[^\]]*\]\s*")  # Messages of gloo begin with a place in its source.
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,12 @@ class Ranks:
         documents: what `fit` receives: "all" documents on every rank, or only the "part" of the rank.
         same_noise: whether every rank draws the noise of the whole batch, as one process does, and uses what belongs to
             its documents.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> ranks = tl.distributed.Ranks()
+        >>> ranks.is_first, ranks.every(7)
+        (True, [7])
     """
 
     rank: int = 0
@@ -125,7 +132,7 @@ class Ranks:
         try:
             collective(*args, **options)
         except RuntimeError as error:
-            reason = _PLACE.sub("", str(error)).split(". ")[0] or type(error).__name__
+            reason = _SOURCE_PLACE.sub("", str(error)).split(". ")[0] or type(error).__name__
             raise LostRankError(
                 f"process {self.rank} of {self.size} can no longer reach the others, one of which has probably ended "
                 f"({reason:.100}); start all of them again (`resume=True`) to go on from the last checkpoint"
@@ -141,6 +148,12 @@ class Step:
         sizes: the number of documents of the batch on each rank; none if there is only one rank.
         positions: (B,) int64, the places of this rank's documents in the whole batch, ascending. None if the ranks draw
             noise by themselves; the documents of one rank then follow those of the other.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> step = tl.distributed.Step(tl.distributed.Ranks())
+        >>> step.is_shared, step.n_docs(5), step.n_first_half(5)
+        (False, 5, 3)
     """
 
     ranks: Ranks
@@ -196,6 +209,7 @@ class Step:
         Args:
             draw: draws so many rows, each with the same distribution, from a generator that is the same on all ranks if
                 the noise is shared.
+            n: the number of documents of this rank.
         """
         if self.positions is None:
             return draw(n)
@@ -203,16 +217,25 @@ class Step:
             return draw(sum(self.sizes)).index_select(0, self.positions)
 
     def drawn_for_all(self, draw: Callable[[int], Tensor], n: int) -> Tensor:
-        """Return random rows for the whole batch, of which this rank has n documents; as `drawn`."""
+        """Return random rows for the whole batch, of which this rank has n documents.
+
+        Args:
+            draw: draws so many rows, each with the same distribution, from a generator that is the same on all ranks if
+                the noise is shared.
+            n: the number of documents of this rank.
+        """
         if self.positions is None:
             return self.rows(draw(n))
         with _stepping(_NO_STEP):
             return draw(sum(self.sizes))
 
     def drawn_entries(self, draw: Callable[[int], Tensor], n: int, lengths: Tensor) -> Tensor:
-        """Return random numbers for the n entries of this rank's documents, as `drawn`.
+        """Return random numbers for the n entries of this rank's documents.
 
         Args:
+            draw: draws so many numbers, each with the same distribution, from a generator that is the same on all ranks
+                if the noise is shared.
+            n: the number of entries.
             lengths: (B,) the number of entries of each document.
         """
         if self.positions is None:
@@ -256,18 +279,37 @@ _STEP: ContextVar[Step] = ContextVar("step", default=_NO_STEP)
 
 
 def current() -> Ranks:
-    """Return the ranks that this process has joined; one rank if it has joined none."""
+    """Return the ranks that this process has joined; one rank if it has joined none.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.distributed.current().size
+        1
+    """
     return _RANKS.get()
 
 
 def step() -> Step:
-    """Return the step of training that is being taken; outside of one, and in one process, nothing is shared."""
+    """Return the step of training that is being taken; outside of one, and in one process, nothing is shared.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.distributed.step().is_shared
+        False
+    """
     return _STEP.get()
 
 
 @contextmanager
 def joined(ranks: Ranks) -> Iterator[Ranks]:
-    """Make these the ranks of this context."""
+    """Make these the ranks of this context.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> with tl.distributed.joined(tl.distributed.Ranks(documents="part")):
+        ...     tl.distributed.current().documents
+        'part'
+    """
     token = _RANKS.set(ranks)
     try:
         yield ranks
@@ -279,7 +321,15 @@ def stepping(sizes: Sequence[int], positions: Tensor | None = None) -> AbstractC
     """Take a step of training with the current ranks.
 
     Args:
-        sizes, positions: as in `Step`.
+        sizes: the number of documents of the batch on each rank; none if there is only one rank.
+        positions: (B,) int64, the places of this rank's documents in the whole batch, ascending. None if the ranks draw
+            noise by themselves.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> with tl.distributed.stepping([4]) as step:
+        ...     step.n_docs(4)
+        4
     """
     return _stepping(Step(current(), sizes, positions))
 
@@ -295,14 +345,14 @@ def _stepping(taken: Step) -> Iterator[Step]:
 
 # Joining the other ranks.
 
-_TIMEOUT = 1800.0
-_MOST_WITH_SAME_NOISE = 8
-_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # which torchrun and Spark set
+_TIMEOUT_SECONDS = 1800.0
+_MAX_RANKS_WITH_SAME_NOISE = 8
+_RANK_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun and Spark set them
 
 
 @contextmanager
 def join(
-    documents: Literal["all", "part"] = "all", same_noise: bool | None = None, timeout: float = _TIMEOUT
+    documents: Literal["all", "part"] = "all", same_noise: bool | None = None, timeout: float = _TIMEOUT_SECONDS
 ) -> Iterator[Ranks]:
     """Train together with the other ranks: in this block, `fit` is one fit of all of them.
 
@@ -319,10 +369,10 @@ def join(
             of the rank, over the same vocabulary.
         same_noise: whether every rank draws the noise and the order of the whole batch, as one process does, and uses
             what belongs to its documents. Any number of ranks then learns the same up to rounding, but each rank takes
-            as long for the noise as one process does. Otherwise each rank draws its own, which is another draw of the
-            same. None is True for up to 8 ranks. (BATM, and DirichletVAE with the estimators implicit and rsvi, have
-            noise that cannot be shared.)
-        timeout: after how many seconds a rank that does not answer is taken for lost.
+            as long for the noise as one process does. Otherwise each rank draws its own noise, and the result differs
+            as with another seed. None is True for up to 8 ranks. The noise of BATM, and of DirichletVAE with the
+            estimators implicit and rsvi, cannot be shared.
+        timeout: the seconds after which a rank that does not answer counts as lost.
 
     Yields:
         the ranks; `ranks.is_first` is true on the one that should save the model.
@@ -330,13 +380,21 @@ def join(
     Raises:
         SettingError: `documents` is neither, or this process is in such a block already.
         LostRankError: another rank has ended or does not answer.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> with tl.distributed.join() as ranks:  # one rank, because torchrun has not started this process
+        ...     ranks.is_first, ranks.size
+        (True, 1)
     """
     if documents not in ("all", "part"):
         raise SettingError(f"`documents={documents!r}` should be 'all' or 'part'")
     if current().size > 1:
         raise SettingError("this process has joined the other ranks already; leave out the second `join`")
     with ExitStack() as stack:
-        if not dist.is_available() or not (dist.is_initialized() or all(name in os.environ for name in _VARIABLES)):
+        if not dist.is_available() or not (
+            dist.is_initialized() or all(name in os.environ for name in _RANK_VARIABLES)
+        ):
             yield stack.enter_context(joined(Ranks(documents=documents)))
             return
         if not dist.is_initialized():
@@ -345,5 +403,5 @@ def join(
             stack.callback(dist.destroy_process_group)
         rank, size = dist.get_rank(), dist.get_world_size()
         local = int(os.environ.get("LOCAL_RANK", rank))
-        shared = size <= _MOST_WITH_SAME_NOISE if same_noise is None else same_noise
+        shared = size <= _MAX_RANKS_WITH_SAME_NOISE if same_noise is None else same_noise
         yield stack.enter_context(joined(Ranks(rank, size, local, documents, shared and size > 1)))

@@ -50,10 +50,10 @@ Result = TypeVar("Result")
 
 
 def limit_spinning() -> None:
-    """Set the environment so that threads which wait for others soon sleep, unless the user has set how they wait.
+    """Set the environment so that waiting threads soon sleep, unless the user has set how they wait.
 
-    A thread that waits for another one spins before it sleeps. By default it spins for so long that a training step
-    takes several times as long while a second process is busy. PyTorch reads the variable when it is first imported.
+    A waiting thread spins before it sleeps. By default it spins so long that a training step takes several times as
+    long while a second process is busy. PyTorch reads the variable when it is first imported.
     """
     os.environ |= _short_spinning()
 
@@ -202,6 +202,13 @@ class LocalPool(Pool[Key, Result]):
         n_workers: the number of processes. They start when there are calls for them.
         short_calls: whether calls take less than a second. A process then receives a call before the last one has
             ended. Idle processes, with the modules that they have imported, wait for the next such pool for a minute.
+
+    Examples:
+        >>> from topicloom.processes import LocalPool
+        >>> with LocalPool(divmod, str, n_workers=1) as pool:
+        ...     pool.begin("first", 7, 2)
+        ...     pool.next()
+        ('first', (3, 1))
     """
 
     def __init__(

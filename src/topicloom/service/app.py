@@ -336,6 +336,17 @@ def make_app(live: Live, access: Access | None = None) -> App:
     Args:
         live: the run, with the limits of what may be asked.
         access: who may ask; by default everyone who reaches the application, by the name of this machine only.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> import topicloom as tl
+        >>> from topicloom.service import Live, make_app
+        >>> model = tl.GSM(2, epochs=1).fit([["sea", "ship"], ["fox", "wood"]] * 10)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(folder + "/model")
+        ...     app = make_app(Live.open(folder + "/model"))  # uvicorn and other ASGI servers can run it
+        >>> callable(app)
+        True
     """
     measures = Measures()
     return Guard(_application(live, measures), access or Access(), live.limits, measures)

@@ -302,6 +302,17 @@ class Live:
         index: the documents with full-text search; None if the run keeps no documents.
         limits: what a request may ask for.
         temporary: a temporary directory that holds the index, which `close` removes.
+
+    Examples:
+        >>> from tempfile import TemporaryDirectory
+        >>> import topicloom as tl
+        >>> from topicloom.service import Live
+        >>> model = tl.GSM(2, epochs=1).fit([["sea", "ship"], ["fox", "wood"]] * 10)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(folder + "/model")
+        ...     live = Live.open(folder + "/model")
+        >>> live.topics()["n_topics"], len(live.infer([["sea"]])["documents"])
+        (2, 1)
     """
 
     def __init__(
