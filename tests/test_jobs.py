@@ -159,7 +159,7 @@ def test_a_result_that_is_gone_is_made_again(work, tmp_path):
     assert len(done(work.square, tmp_path, 1, again=True)) == 4
 
 
-def test_a_script_needs_no_main_guard_and_its_own_work_is_sent(tmp_path):
+def test_a_script_needs_no_main_guard(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import pathlib\nfrom topicloom.experiments import jobs\n"
