@@ -69,7 +69,7 @@ def test_words_are_predicted_about_as_well(divided, undivided):
 
 def test_the_encoder_alone_has_less_of_the_background_topic_too(divided, undivided):
     """With no refinement, theta is the encoder's."""
-    which = divided.network_.counting.collapsed.numpy()
+    which = divided.network_.counting.background.numpy()
     before, after = (model.transform(COMMON, refine=0).mean(0)[which].sum() for model in (undivided, divided))
     assert after < before / 2
 
@@ -87,7 +87,7 @@ def test_a_background_topic_stays_if_documents_differ_in_it(monkeypatch):
     monkeypatch.setattr(BackgroundDivision, "_common_share", lambda self: found.append(own(self)) or found[-1])
     model = Loom(**SETTINGS).fit(corpus)
     assert len(found) == 1
-    assert model.network_.counting.collapsed.sum() == 1
+    assert model.network_.counting.background.sum() == 1
     assert not found[0].any()
 
 
