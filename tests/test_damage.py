@@ -1,27 +1,31 @@
-"""Damage to any file of what is saved: an error that names the file, or the same result. Nothing else is read or run.
-
-`make soak-damage` does the same with a hundred flips of a byte for each file.
-"""
+"""Damage to any file of what is saved: an error with the name of the file, or the same result. Nothing else is read."""
 
 from __future__ import annotations
 
 import ast
 import errno
 import json
+import logging
 import os
+import random
 import re
+import shutil
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 import topicloom as tl
 import topicloom.models.loading
 from soak.damage import ARTEFACTS, GOOD, Artefact, corpus, model, saved, sweep
-from topicloom.errors import CorpusFileError, ModelFileError, SavedFileError
+from topicloom.errors import CorpusFileError, InputError, ModelFileError, SavedFileError
 from topicloom.files import write_manifest
+from topicloom.nn.network import TopicNetwork
 from topicloom.topics.edits import read_edits, write_edits
 from topicloom.topics.saved import read_stored, read_topics
 
@@ -216,3 +220,209 @@ def test_edits_that_the_service_stored_are_not_changed_by_accident(tmp_path):
         read_edits(path)
     path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("sha256")))
     assert read_edits(path).edits == [{"rename": {0: "bats"}}]
+
+
+# A damaged model is refusal in a sentence that names the file; what is not damage is not called so.
+
+CORPUS = tl.datasets.synthetic_lda(n_docs=40, n_topics=3, n_words=12, doc_length=15).corpus
+WEIGHTS, WORDS, CONFIG = "model.safetensors", "vocabulary.txt", "config.json"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    tl.GSM(3, epochs=1, hidden_size=4, random_state=0, device="cpu").fit(CORPUS).save(folder)
+    return folder
+
+
+@pytest.fixture
+def saved_model(original, tmp_path):
+    """A directory that may be changed."""
+    return Path(shutil.copytree(original, tmp_path / "model"))
+
+
+def refusal(folder: Path, *names: str) -> str:
+    """Loading fails with one sentence that has these names; return it."""
+    with pytest.raises(ModelFileError) as caught:
+        tl.load(folder, device="cpu")
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+    for name in names:
+        assert name in str(caught.value)
+    return str(caught.value)
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    """Change entries of config.json, and note the checksums of the files as they are now."""
+    write_manifest(folder / CONFIG, json.loads((folder / CONFIG).read_text()) | changes, (WEIGHTS, WORDS))
+
+
+def edit_settings(folder: Path, **changes: Any) -> None:
+    edit(folder, settings=json.loads((folder / CONFIG).read_text())["settings"] | changes)
+
+
+def edit_weights(folder: Path, name: str, value: Any) -> None:
+    tensors = load_file(folder / WEIGHTS)
+    if value is None:
+        del tensors[name]
+    elif isinstance(value, float):
+        tensors[name].view(-1)[1] = value
+    else:
+        tensors[name] = value
+    save_file(tensors, folder / WEIGHTS)
+    edit(folder)
+
+
+# Checksums.
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, WORDS])
+def test_every_flipped_bit_is_noticed(saved_model, name):
+    content = (saved_model / name).read_bytes()
+    draw = random.Random(0)
+    for _ in range(30):
+        changed = bytearray(content)
+        changed[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        (saved_model / name).write_bytes(changed)
+        assert "is damaged: its content has changed since it was written" in refusal(saved_model, name)
+        with pytest.raises(InputError, match=f"{name} is damaged"):
+            read_topics(saved_model)
+    (saved_model / name).write_bytes(content)
+    tl.load(saved_model)
+
+
+def test_a_model_of_the_first_format_has_no_checksums(saved_model):
+    config = json.loads((saved_model / CONFIG).read_text()) | {"format_version": 1}
+    del config["sha256"]
+    (saved_model / CONFIG).write_text(json.dumps(config))
+    assert tl.load(saved_model).topics(3) == [words[:3] for words in read_topics(saved_model).topics(5)]
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, WORDS])
+def test_a_lost_file_is_named(saved_model, name):
+    (saved_model / name).unlink()
+    refusal(saved_model, f"{name} is missing")
+
+
+# Contents that no model has, with the right checksums.
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["decoder.topics.weight", "word_counts_", "components_"])
+def test_numbers_that_are_not_finite(saved_model, name, value):
+    edit_weights(saved_model, name, value)
+    refusal(saved_model, f"'{name}' in {WEIGHTS} contains a number that is not finite")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("word_counts_", None, f"{WEIGHTS} has no 'word_counts_'"),
+        ("document_counts_", torch.ones(5), "'document_counts_' in model.safetensors has the shape (5,)"),
+        ("encoder.weight", None, 'does not fit the network that GSM builds: Missing key(s) in state_dict: "encoder'),
+        ("encoder.weight", torch.ones(12, 5), "does not fit the network that GSM builds: size mismatch"),
+    ],
+)
+def test_weights_that_do_not_fit(saved_model, name, value, says):
+    edit_weights(saved_model, name, value)
+    refusal(saved_model, says)
+
+
+def test_a_word_that_is_there_twice(saved_model):
+    words = (saved_model / WORDS).read_text().splitlines()
+    words[4] = words[1]
+    (saved_model / WORDS).write_text("\n".join(words) + "\n")
+    edit(saved_model)
+    refusal(saved_model, f"{WORDS} has the word {words[1]!r} on lines 2 and 5")
+
+
+def test_a_word_too_many(saved_model):
+    (saved_model / WORDS).write_text((saved_model / WORDS).read_text() + "another\n")
+    edit(saved_model)
+    refusal(saved_model, "13 words (vocabulary.txt)")
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"n_topics": 0}, "`n_topics` of GSM should be greater than or equal to 2; it is 0"),
+        ({"n_topics": 4}, "4 topics (config.json)"),
+        ({"n_topics": 2_000_000_000}, "2000000000 topics (config.json)"),
+        ({"hidden_size": -1}, "`hidden_size` of GSM"),
+        ({"hidden_size": None}, "`hidden_size` of GSM"),
+        ({"alpha": "much"}, "`alpha` of GSM"),
+        ({"alphas": 0.5}, "GSM has no setting 'alphas'; did you mean alpha?"),
+        ({"seed_words": {"9": ["a"]}}, "topic 9"),
+    ],
+)
+def test_settings_that_cannot_be(saved_model, settings, says):
+    edit_settings(saved_model, **settings)
+    refusal(saved_model, CONFIG, says)
+
+
+def test_a_class_that_is_not_there(saved_model):
+    edit(saved_model, model="GSN")
+    refusal(saved_model, CONFIG, "there is no model 'GSN'; did you mean gsm?")
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("format_version", "1"),
+        ("model", None),
+        ("settings", []),
+        ("tokenizer", "words"),
+        ("tokenizer", {"kind": "nosuch"}),
+        ("history", {}),
+        ("n_documents", "many"),
+        ("named_columns", 1),
+        ("sha256", None),
+    ],
+)
+def test_entries_of_another_kind(saved_model, entry, value):
+    if entry == "sha256":
+        (saved_model / CONFIG).write_text(json.dumps(json.loads((saved_model / CONFIG).read_text()) | {entry: value}))
+    else:
+        edit(saved_model, **{entry: value})
+    refusal(saved_model, CONFIG, entry)
+
+
+@pytest.mark.parametrize("entry", ["format_version", "model", "settings", "tokenizer", "history", "n_documents"])
+def test_entries_that_are_lost(saved_model, entry):
+    config = json.loads((saved_model / CONFIG).read_text())
+    del config[entry]
+    write_manifest(saved_model / CONFIG, config, (WEIGHTS, WORDS))
+    refusal(saved_model, CONFIG, f"it has no '{entry}'")
+
+
+# What is not damage.
+
+
+def test_an_error_of_the_device_is_not_called_damage(saved_model, monkeypatch):
+    said = "CUDA out of memory. Tried to allocate 20.00 MiB. If reserved memory is large try setting max_split_size_mb"
+
+    def full(network: TopicNetwork, device: torch.device, seed: int) -> TopicNetwork:
+        raise torch.OutOfMemoryError(said)
+
+    monkeypatch.setattr(TopicNetwork, "on", full)
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        tl.load(saved_model)
+
+
+def test_a_missing_device_is_not_called_damage(saved_model):
+    with pytest.raises(InputError, match="device 'abacus' is not known") as caught:
+        tl.load(saved_model, device="abacus")
+    assert CONFIG not in str(caught.value)
+
+
+def test_settings_without_a_json_form_load_as_defaults(tmp_path, caplog):
+    model = tl.GSM(3, epochs=1, hidden_size=4, random_state=np.random.RandomState(0), device="cpu").fit(CORPUS)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        model.save(tmp_path / "one")
+        assert caplog.messages == []  # a random state is of no use to a fitted model
+        model.settings_["dropout"] = 0.1 + 0j
+        model.save(tmp_path / "other")
+    assert caplog.messages == ["the setting dropout cannot be saved as JSON; a loaded model will have its default"]
+    assert tl.load(tmp_path / "one").random_state is None
+    assert tl.load(tmp_path / "other").dropout == tl.GSM().dropout

@@ -1,4 +1,4 @@
-"""Writing is killed before each of its file operations: the old or the new is always there and whole."""
+"""Writing and commands are killed: the old or the new is always there and whole, and a command goes on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import topicloom as tl
+from soak import kills
 from soak.damage import corpus, model
 from topicloom.errors import CorpusFileError
 from topicloom.files import atomic_directory, atomic_file, put_back, writing
@@ -197,3 +199,26 @@ def test_a_directory_that_may_not_be_written_is_one_sentence(tmp_path):
     finally:
         tmp_path.chmod(0o700)
     assert contents(tmp_path) == before
+
+
+# A few kills of commands that are then continued; `make soak-kill` makes more of them.
+
+LESS = ("--jobs", "2")  # these commands need no workers here, which take time to start
+SMALLER = {
+    "tune": ["--trials", "3"],
+    "compare": ["--seeds", "1", "--topics", "2", "--models", "gsm:epochs=1,lda:epochs=1"],
+    "prepare": [],
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or not os.path.isdir("/proc"), reason="forks, and reads /proc")
+@pytest.mark.parametrize("name", SMALLER)  # test_runs.py kills the writing of a run
+def test_a_kill_loses_no_finished_work_and_changes_no_result(name, tmp_path, monkeypatch):
+    pytest.importorskip("optuna")
+    command = kills.COMMANDS[name]
+    arguments = [each for each in command.arguments if each not in LESS]
+    arguments += SMALLER[name]
+    monkeypatch.setitem(kills.COMMANDS, name, replace(command, arguments=arguments))
+    kills.write_texts(tmp_path, n_many=3000)
+    counts = kills.Soak(name, tmp_path, start=kills.forked).run(1)
+    assert counts == kills.Counts(kills=1)
