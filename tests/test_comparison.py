@@ -26,13 +26,21 @@ from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.experiments import jobs
-from topicloom.experiments.compare import DEFAULT_MODELS, Comparison, compare, estimators, recommend, select_n_topics
+from topicloom.experiments.compare import (
+    DEFAULT_MODELS,
+    Comparison,
+    compare,
+    estimators,
+    paired_difference,
+    recommend,
+    select_n_topics,
+)
 from topicloom.experiments.protocol import Evaluator
 from topicloom.metrics.catalogue import measures_of
-from topicloom.metrics.significance import holm, paired_difference
 from topicloom.models import GSM, LDA
 from topicloom.models.loading import estimator_named
 from topicloom.reports.comparison_page import csv_lines, page
+from topicloom.topics.shares import holm
 
 PLANTED = synthetic_lda(n_docs=240, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
 LABELS = [str(row % 3) for row in range(PLANTED.n_docs)]

@@ -40,7 +40,7 @@ COMMANDS = {
     "documents": CommandEntry("show", "Show documents of a topic, with the words in them that are most typical of it."),
     "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
     "find": CommandEntry("show", "Find the topics of a word or of a text."),
-    "nearest": CommandEntry("exporting", "Show the words and the topics that are nearest to a word or a topic."),
+    "nearest": CommandEntry("views", "Show the words and the topics that are nearest to a word or a topic."),
     "name": CommandEntry(
         "edit", "Name the topics of a run by a rule, or by a function of your own that gets words and documents."
     ),
@@ -67,7 +67,7 @@ COMMANDS = {
         "views",
         "Serve a run until it is interrupted: the explorer, its documents with full-text search, and inference.",
     ),
-    "export": CommandEntry("exporting", "Write the topics of a run for people or for another program."),
+    "export": CommandEntry("views", "Write the topics of a run for people or for another program."),
     "compare": CommandEntry(
         "searches",
         "Fit several models and measure them in the same way; write tables, a CSV file and a page with plots.",
@@ -76,7 +76,7 @@ COMMANDS = {
     "tune": CommandEntry(
         "searches", "Search for a model's best settings with Optuna, on documents that are not used for training."
     ),
-    "vectors": CommandEntry("exporting", "Train word vectors (CBOW or skip-gram) on texts, for example for an ETM."),
+    "vectors": CommandEntry("views", "Train word vectors (CBOW or skip-gram) on texts, for example for an ETM."),
     "models": CommandEntry(
         "show", "List the models, or the settings of one: what each may be, its default, and what it means."
     ),

@@ -28,7 +28,6 @@ from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..messages import counted, nearest
 from ..metrics.catalogue import CATALOGUE, measures_of
-from ..metrics.significance import holm, paired_difference
 from ..models.base import TopicModel
 from ..models.loading import estimator_named, load
 from ..processes import Job, Row
@@ -36,6 +35,7 @@ from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
 from ..settings import check_settings, settings_as_text
 from ..text.strings import load_array
+from ..topics.shares import holm
 from .jobs import FittingWork, SavedParts, latest_rows, read_rows, run_jobs
 from .protocol import HELD_OUT, Parts, require_same_documents, split_documents
 
@@ -614,6 +614,8 @@ def _check_part(on: str) -> None:
 
 logger = logging.getLogger("topicloom")
 
+_CONFIDENCE_OF_INTERVALS = 0.95  # of the differences between models
+
 DEFAULT_MODELS = (
     "loom", "gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda:method=gibbs", "lda:method=variational",
 )  # fmt: skip
@@ -906,3 +908,34 @@ def _add_stability(work: _Fit, rows: Sequence[Row]) -> None:
             if others:
                 for part in HELD_OUT:
                     row["measures"][part]["topic_distance"] = float(metrics.topic_distance(own, others))
+
+
+def paired_difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> dict[str, Any]:
+    """Compare two series of values, pair by pair.
+
+    Args:
+        ours, theirs: (n,) values; a pair with NaN or an infinite value is left out.
+
+    Returns:
+        difference (the mean of ours minus theirs), low and high (its 95 % confidence interval by Student's t), pairs
+        (their number), and p (two-sided, of the paired t-test). What cannot be computed is None: interval and p need at
+        least two pairs, and differences that are not all the same.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.experiments.compare import paired_difference
+        >>> found = paired_difference(np.array([0.5, 0.75, np.nan]), np.array([0.25, 0.25, 0.1]))
+        >>> found["difference"], found["pairs"]
+        (0.375, 2)
+    """
+    from scipy.stats import t, ttest_rel
+
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    differences = ours[both] - theirs[both]
+    n = len(differences)
+    mean = float(differences.mean()) if n else None
+    row = {"difference": mean, "low": None, "high": None, "pairs": n, "p": None}
+    if mean is None or n < 2 or not differences.std() > 0:
+        return row
+    margin = float(t.ppf((1 + _CONFIDENCE_OF_INTERVALS) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    return row | {"low": mean - margin, "high": mean + margin, "p": float(ttest_rel(ours[both], theirs[both]).pvalue)}

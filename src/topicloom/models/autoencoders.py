@@ -22,7 +22,7 @@ from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prio
 from ..nn.samplers import ThetaSampler
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, NotNegative
-from ..training.signs import CollapseSign
+from ..training.monitors import CollapseSign
 from ..training.state import Snapshot, TrainingPlan, TrainingState
 from .neural import NeuralTopicModel
 from .words import Words

@@ -50,8 +50,7 @@ from ..training.batches import BatchReader, choose_device, own_part, sum_of_rank
 from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
 from ..training.loop import Monitor, evaluated
-from ..training.monitors import CollapseWatch, TopicMonitor, check_monitors
-from ..training.signs import CollapseSign, Sign
+from ..training.monitors import CollapseSign, CollapseWatch, Sign, TopicMonitor, check_monitors
 from ..training.state import Snapshot
 from .editing import AppliedEdits, Editor, edited_network, fingerprint_of, prepared_edits
 from .inference import (

@@ -45,7 +45,7 @@ from ..nn.posteriors import laplace_dirichlet
 from ..nn.samplers import DirichletSampler
 from ..nn.sparse import Batch, SparseCounts, bag_product, starts_of
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
-from ..training.signs import CollapseSign
+from ..training.monitors import CollapseSign
 from .autoencoders import DeterministicNetwork
 from .etm import EmbeddedTopicModel
 from .neural import PLAIN, NeuralTopicModel

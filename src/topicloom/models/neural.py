@@ -27,7 +27,7 @@ from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
-from ..training.signs import CollapseSign, NotFinite, Sign, TooLittleMemory
+from ..training.monitors import CollapseSign, NotFinite, Sign, TooLittleMemory
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
 from .spare_topics import SpareTopics, spare_at_start

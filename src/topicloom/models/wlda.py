@@ -42,7 +42,7 @@ from ..nn.posteriors import Posterior
 from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, ThetaSampler, mmd
 from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
-from ..training.signs import CollapseSign
+from ..training.monitors import CollapseSign
 from .autoencoders import DeterministicNetwork
 from .neural import PLAIN, NeuralTopicModel
 from .words import Words

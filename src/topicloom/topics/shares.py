@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from ..corpus.fields import Categories, Fields
 from ..errors import InputError, SettingError
 from ..messages import nearest
-from ..metrics.significance import holm
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_seed, require_whole
 from .table import Table
@@ -475,3 +474,29 @@ def _kruskal(column: Array, codes: Array) -> float | None:
     if len(present) < 2 or len(column) < 3 or np.ptp(column) < 1e-9:
         return None
     return float(kruskal(*(column[codes == group] for group in present)).pvalue)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Adjust the p-values of several tests after Holm (1979).
+
+    If only adjusted values below a level count as significant, the chance of any false positive is at most that level,
+    however the tests depend on one another.
+
+    Args:
+        p_values: one for each test; None if there was no test.
+
+    Returns:
+        the adjusted values in the same order, at most 1.
+
+    Examples:
+        >>> from topicloom.topics.shares import holm
+        >>> holm([0.01, 0.5, None])
+        [0.02, 0.5, None]
+    """
+    tested = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    highest = 0.0
+    for rank, (p, place) in enumerate(tested):
+        highest = max(highest, min(1.0, (len(tested) - rank) * p))
+        adjusted[place] = highest
+    return adjusted

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from ..errors import InputError, SettingError
 from ..messages import nearest
-from ..metrics.significance import holm
 from ..ranking import chosen_topics, names_or_numbers
-from .shares import GroupShares, group_shares, share_cells
+from .shares import GroupShares, group_shares, holm, share_cells
 from .table import Table
 
 Array = npt.NDArray[Any]

@@ -25,8 +25,7 @@ from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
 from .batches import BatchReader
 from .callbacks import Callback, call_on_epoch, watched
-from .monitors import CollapseWatch
-from .signs import NotFinite, Sign, TooLittleMemory
+from .monitors import CollapseWatch, NotFinite, Sign, TooLittleMemory
 from .state import Adam, Row, Stage, Sums, TrainingPlan, TrainingState
 
 Monitor = Callable[[TopicNetwork], Row]

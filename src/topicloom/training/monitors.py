@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,60 @@ from ..nn.posteriors import Posterior
 from ..nn.sparse import Batch
 from ..ranking import top_words, word_scores
 from .batches import BatchReader
-from .signs import Advised, CollapseKind, CollapseSign
+
+# Signs that training fails, which the loop and the collapse watch find. A model names remedies.
+
+CollapseKind = Literal["few documents", "idle dimensions", "unused topics", "duplicate topics", "frequent words"]
+
+
+@dataclass(frozen=True)
+class CollapseSign:
+    """A sign that the topics are unused or not distinct.
+
+    Attributes:
+        kind: what is wrong. With "few documents" there are fewer documents than topics.
+        epoch: the number of epochs of the training.
+        fewer_topics: a number of topics that may help.
+    """
+
+    kind: CollapseKind
+    epoch: int
+    fewer_topics: int
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """A loss or a gradient is not finite.
+
+    Attributes:
+        at_first_step: whether it is that of the first step, which no earlier step can have caused.
+    """
+
+    at_first_step: bool
+
+
+@dataclass(frozen=True)
+class TooLittleMemory:
+    """A batch does not fit into the memory of the device.
+
+    Attributes:
+        smaller_batch: a number of documents that may fit; None if smaller batches do not help.
+    """
+
+    smaller_batch: int | None
+
+
+Sign = CollapseSign | NotFinite | TooLittleMemory
+
+
+class Advised(Protocol):
+    """A model, as the collapse watch sees it."""
+
+    n_topics: int
+
+    def remedies(self, sign: Sign) -> str:
+        """Return what to try against a sign, as a clause such as "try `epochs=120`"."""
+
 
 Array = npt.NDArray[Any]
 
