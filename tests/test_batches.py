@@ -16,7 +16,7 @@ import topicloom as tl
 from batches import CPU, seeded
 from topicloom import Callback, Corpus, NeuralTopicModel
 from topicloom.errors import InputError
-from topicloom.experiments.protocol import require_same_documents, split_documents
+from topicloom.experiments.jobs import require_same_documents, split_documents
 from topicloom.metrics import Reference
 from topicloom.models.words import Words
 from topicloom.nn.decoders import FreeTopics, MixtureDecoder

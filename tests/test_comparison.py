@@ -35,7 +35,7 @@ from topicloom.experiments.compare import (
     recommend,
     select_n_topics,
 )
-from topicloom.experiments.protocol import Evaluator
+from topicloom.experiments.jobs import Evaluator
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM, LDA
 from topicloom.models.loading import estimator_named

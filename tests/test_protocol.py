@@ -9,7 +9,7 @@ from topicloom.corpus import Corpus
 from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
-from topicloom.experiments.protocol import split_documents
+from topicloom.experiments.jobs import split_documents
 
 PLANTED = synthetic_lda(n_docs=60, n_topics=3, n_words=30, doc_length=20, random_state=0).corpus
 NAMES = (["train"] * 6 + ["Val"] * 2 + ["test"] * 2) * 6

@@ -16,7 +16,7 @@ from topicloom.corpus import Corpus
 from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, MissingExtraError, SettingError
-from topicloom.experiments.protocol import Evaluator
+from topicloom.experiments.jobs import Evaluator
 from topicloom.experiments.tune import OBJECTIVE, SPACE, tune
 from topicloom.files import lock_directory
 from topicloom.models import GSM, Loom

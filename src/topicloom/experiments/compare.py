@@ -36,8 +36,17 @@ from ..reports.wording import FigureLanguage, Language, chosen_language, joined,
 from ..settings import check_settings, settings_as_text
 from ..text.strings import load_array
 from ..topics.shares import holm
-from .jobs import FittingWork, SavedParts, latest_rows, read_rows, run_jobs
-from .protocol import HELD_OUT, Parts, require_same_documents, split_documents
+from .jobs import (
+    HELD_OUT,
+    FittingWork,
+    Parts,
+    SavedParts,
+    latest_rows,
+    read_rows,
+    require_same_documents,
+    run_jobs,
+    split_documents,
+)
 
 if TYPE_CHECKING:
     from ..reports.comparison_page import PageContent

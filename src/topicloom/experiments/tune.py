@@ -33,8 +33,16 @@ from ..models.loading import load
 from ..processes import Job, Row, connected, described
 from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
 from .compare import estimator
-from .jobs import FittingWork, SavedParts, latest_rows, run_jobs
-from .protocol import Evaluator, Parts, require_same_documents, split_documents
+from .jobs import (
+    Evaluator,
+    FittingWork,
+    Parts,
+    SavedParts,
+    latest_rows,
+    require_same_documents,
+    run_jobs,
+    split_documents,
+)
 
 logger = logging.getLogger("topicloom")
 
