@@ -1,15 +1,12 @@
-"""A run in which every field is hostile: its words, texts, ids, labels, times, covariates, names and its title."""
+"""Hostile values for all tests: words, fields, marks, separators, surrogates and bytes.
+
+The campaign in `fuzz` mixes and mutates them, tests with hypothesis draw them beside texts that it makes itself, and
+`hostile_run` puts them into every field of a run. Their order is part of what repeats a case of the campaign.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
-
-import topicloom as tl
-from topicloom.reports.explorer import PageOptions, write_page
-from topicloom.topics.saved import write_stored
-
+# What a word of a vocabulary can be and a page, a terminal, a spreadsheet or a path may take for something else.
 WORDS = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",
@@ -34,37 +31,42 @@ WORDS = [
     "$(id)`id`",
     "\ufffd",
 ]
-FIELDS = [*WORDS, "a \ud800 b", "\r\nSet-Cookie: x=1\r\n\r\n", "1e999", "NaN", ""]  # which words cannot contain
+# Words, and what a word cannot contain but a text, an id or a label can.
+FIELDS = [*WORDS, "a \ud800 b", "\r\nSet-Cookie: x=1\r\n\r\n", "1e999", "NaN", ""]
 TITLE = "<script>document.title='hacked'<\u2044script> {{x}} \u202e =1+1"  # no slash, as it is a file's name
 
-
-def hostile_corpus(n_docs: int = 60) -> tl.Corpus:
-    """Documents of hostile words, of which each has plain ones, too."""
-    words = ["cat", "dog", "bank", "rate", *WORDS]
-    counts = np.zeros((n_docs, len(words)), int)
-    for row in range(n_docs):
-        counts[row, [2 * (row % 2), 2 * (row % 2) + 1]] = 3
-        counts[row, [4 + row % len(WORDS), 4 + (row + 7) % len(WORDS)]] = 1
-    moments = np.linspace(-6e10, 2.5e11, n_docs)  # seconds, from the year 68 to the year 9892
-    return tl.Corpus.from_counts(
-        counts,
-        words,
-        texts=[f"cat dog bank {FIELDS[n % len(FIELDS)]}" for n in range(n_docs)],
-        ids=[f"{FIELDS[n % len(FIELDS)]}{n}" for n in range(n_docs)],
-        labels=[FIELDS[n // 3 % len(FIELDS)] for n in range(n_docs)],
-        timestamps=[None if n % 5 == 0 else np.datetime64(int(moments[n]), "s") for n in range(n_docs)],
-        covariates={WORDS[0]: list(range(n_docs)), WORDS[1]: [FIELDS[n % len(FIELDS)] for n in range(n_docs)]},
-    )
-
-
-def hostile_run(folder: Path, n_docs: int = 60) -> Path:
-    """Write what the service and the commands read of a run into a folder with a hostile name."""
-    corpus = hostile_corpus(n_docs)
-    model = tl.GSM(4, epochs=2, random_state=0, verbose=False).fit(corpus)
-    named = model.rename({0: WORDS[0], 1: WORDS[1], 2: WORDS[6] + WORDS[7]})
-    out = folder / TITLE
-    out.mkdir(parents=True)
-    named.save(out / "model")
-    write_stored(out, corpus, named.transform(corpus))
-    write_page(out / "explorer.html", tl.Topics(named, corpus), PageOptions(TITLE))
-    return out
+# Of the languages and scripts that tokenizers know.
+PLAIN_WORDS = [
+    "the", "cat", "dog", "and", "stocks", "market", "don't", "l'homme", "über", "naïve", "привет", "мир", "γειά",
+    "co-operate", "rock'n'roll", "北京", "天气", "很好", "我们", "東京", "です", "ありがとう", "안녕하세요", "ภาษาไทย",
+    "กรุงเทพ", "ກະລຸນາ", "မြန်မာ", "ភាសាខ្មែរ", "हिन्दी", "தமிழ்", "שלום", "مرحبا", "3.14", "2024", "x_y", "a1", "I",
+]  # fmt: skip
+# What breaks the parsing of texts, markup, numbers, addresses and paths.
+MARKS = [
+    "\0", "\x01", "\x1a", "\x1b[31m", "\x7f", "\x85", "\xa0", "\xad", "\u200b", "\u200d", "\u2028", "\u2029",
+    "\u202e",
+    "\ufeff", "\ufffd", "\uffff", "\U0010ffff", "\u0301", "\u0e33", "\u0e4d\u0e32", "\u20e3", "İ", "ß", "ﬁ",
+    "ﷺ", "ŉ", "ǰ",
+    "Ⅷ", "①", "🙂", "👩\u200d👩\u200d👧", "🇨🇳", "𠮷", "𝔘", "々", "ー", "ｶﾞ", "가", "ㄱ", "’", "ʼ", "'", "-",
+    "–", ".", "_",
+    "'s", "--", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\t", " ", "   ", "e\u0301" * 3, "a" * 40,
+    "中" * 30, "@",
+    "<b>", "</b>", "<", ">", "<!--", "-->", "<script>", "</script >", "<style a>", "<a href='x'>", "<![CDATA[",
+    "<?xml",
+    "<o:p>", "&amp;", "&amp;nbsp;", "&#0;", "&#x110000;", "&#xD800;", "&#9999999;", "&notit;", "&", "&lt;b&gt;",
+    "http://a.b/c",
+    "www.x", "ftp://", "a@b.co", "a.b+c@d-e.fg.h", "@@", "%s", "{0}", "\\", "\\n", "\\ud800", "null", "NaN",
+    "-1", "1e309",
+    "=cmd()", "../..", "[", "]", "{", "}", ":", "#", "*", "!", "|", "`", "~",
+]  # fmt: skip
+SEPARATORS = [",", ";", "\t", "|", '"', '""', "'", " ", "\n", "\r", "\r\n", "\n\n"]
+SURROGATES = ["\ud800", "\udfff", "\udc80", "\ud83d\ude00", "\ude00\ud83d"]
+# What breaks encodings, separators and numbers in binary files.
+BYTES = [
+    b"\0", b"\xff", b"\xfe", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xc0\x80", b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\x80", b"\xe4\xb8", b"\n", b"\r", b"\r\n", b"\x1a", b'"', b'""', b",", b"\t", b"{", b"[", b"\\u",
+    b"\x00\x00\x00\x80",
+    b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"9" * 20, b"-1", b"nan", b"1e999", b"\xe2\x80\xa8", b" " * 9,
+    b"\x1f\x8b",
+]  # fmt: skip

@@ -682,34 +682,28 @@ def test_a_run_that_is_not_there(tmp_path):
     refused("infer", tmp_path, tmp_path / "new.txt", says=["holds no saved model"])
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_without_some_characters(tmp_path, encoding):
-    (tmp_path / "zh.txt").write_text("银行利率上调\n湖人球队比赛\n" * 30, encoding="utf-8")
-    fast = (
-        "--model",
-        "lda",
-        "--topics",
-        2,
-        "--epochs",
-        1,
-        "--max-df",
-        "1.0",
-        "--no-explorer",
-        "--out",
-        tmp_path / "run",
-    )
-    assert call("train", tmp_path / "zh.txt", *fast).exit_code == 0
+@pytest.fixture(scope="module")
+def chinese_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of Chinese texts, which are beside it."""
+    folder = tmp_path_factory.mktemp("chinese")
+    (folder / "zh.txt").write_text("银行利率上调\n湖人球队比赛\n" * 30, encoding="utf-8")
+    fast = ("--model", "lda", "--topics", 2, "--epochs", 1, "--max-df", "1.0", "--no-explorer")
+    assert call("train", folder / "zh.txt", *fast, "--out", folder / "run").exit_code == 0
+    return folder / "run"
 
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_some_characters(chinese_run, encoding):
     def shown(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "topicloom", command, str(tmp_path / "run"), *map(str, arguments)]
+        line = [sys.executable, "-m", "topicloom", command, str(chinese_run), *map(str, arguments)]
         environment = os.environ | {"PYTHONIOENCODING": encoding}
         return subprocess.run(line, env=environment, capture_output=True, encoding="latin-1", check=False)
 
     table = shown("topics")
     assert (table.returncode, table.stderr, r"\u" in table.stdout) == (0, "", True)
     words = json.loads(shown("topics", "--json").stdout)["topics"][0]["words"]
-    assert words == json.loads(call("topics", tmp_path / "run", "--json").stdout)["topics"][0]["words"]
-    data = shown("infer", tmp_path / "zh.txt")  # in which nothing may be replaced
+    assert words == json.loads(call("topics", chinese_run, "--json").stdout)["topics"][0]["words"]
+    data = shown("infer", chinese_run.with_name("zh.txt"))  # in which nothing may be replaced
     assert (data.returncode, data.stderr.count("\n")) == (2, 1)
     assert "which has no '\\u" in data.stderr
     assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in data.stderr

@@ -44,7 +44,7 @@ def test_words_of_one_direction_share_a_topic():
         word_vectors=vectors,
         fixed_word_vectors=True,
         min_diversity=0.0,
-        epochs=40,
+        epochs=20,
         batch_size=16,
         random_state=0,
         device="cpu",

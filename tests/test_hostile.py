@@ -18,7 +18,8 @@ from urllib.parse import quote
 import pytest
 
 from command_line import call
-from hostile import FIELDS, TITLE, WORDS, hostile_run
+from hostile import FIELDS, TITLE, WORDS
+from hostile_run import hostile_run
 
 pytest.importorskip("httpx")
 pytest.importorskip("fastapi")

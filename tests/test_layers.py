@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -44,19 +45,22 @@ def part_of(file: Path) -> str:
     return file.with_suffix("").parts[0]
 
 
-def imports(file: Path) -> Iterator[str]:
+@cache
+def imports(file: Path) -> list[str]:
     """The full names of the modules that a file imports, inside functions and for type checkers too."""
     package = ("topicloom", *file.parent.parts)
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             module = ".".join(filter(None, [base, node.module]))
             for alias in node.names:  # `from package import x` means the module x, where there is one
                 name = f"{module}.{alias.name}"
-                yield name if name in MODULES or module == "topicloom" else module
+                names.append(name if name in MODULES or module == "topicloom" else module)
+    return names
 
 
 def own_parts(file: Path) -> set[str]:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from hostile import FIELDS, MARKS, PLAIN_WORDS, SEPARATORS, SURROGATES
 from topicloom.corpus import Corpus
 from topicloom.corpus.fields import parse_times
 from topicloom.embeddings import WordVectors, read_word_vectors
@@ -36,9 +37,12 @@ settings.load_profile("suite")
 
 needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 
-ANY = st.text(st.characters())  # surrogates included
-TEXT = st.text(st.characters(exclude_categories=["Cs"]))
-LINE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"))
+_HOSTILE = st.sampled_from([*FIELDS, *MARKS, *SEPARATORS, *SURROGATES, *PLAIN_WORDS])
+ANY = st.text(st.characters()) | _HOSTILE  # surrogates included
+TEXT = st.text(st.characters(exclude_categories=["Cs"])) | _HOSTILE.filter(
+    lambda text: text == replace_surrogates(text)
+)
+LINE = TEXT.filter(lambda text: not {"\r", "\n"} & set(text))
 COUNTS = arrays.arrays(
     st.sampled_from([np.int8, np.uint16, np.int64, np.float64]),
     st.tuples(st.integers(1, 5), st.integers(1, 5)),

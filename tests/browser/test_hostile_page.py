@@ -14,7 +14,8 @@ pytest.importorskip("selenium", reason="selenium is not installed (the extra bro
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra serve)")
 
 import topicloom as tl
-from hostile import TITLE, WORDS, hostile_run
+from hostile import TITLE, WORDS
+from hostile_run import hostile_run
 from topicloom.topics.table import Table
 
 VIEWS = ["topics", "documents", "words", "similarity", "time", "classes", "quality", "text"]

@@ -12,41 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from hostile import BYTES, MARKS, PLAIN_WORDS
+
 SEEDS = Path(__file__).parent / "seeds"
 T = TypeVar("T")
-
-WORDS = [
-    "the", "cat", "dog", "and", "stocks", "market", "don't", "l'homme", "über", "naïve", "привет", "мир", "γειά",
-    "co-operate", "rock'n'roll", "北京", "天气", "很好", "我们", "東京", "です", "ありがとう", "안녕하세요", "ภาษาไทย",
-    "กรุงเทพ", "ກະລຸນາ", "မြန်မာ", "ភាសាខ្មែរ", "हिन्दी", "தமிழ்", "שלום", "مرحبا", "3.14", "2024", "x_y", "a1", "I",
-]  # fmt: skip
-MARKS = [
-    "\0", "\x01", "\x1a", "\x1b[31m", "\x7f", "\x85", "\xa0", "\xad", "\u200b", "\u200d", "\u2028", "\u2029",
-    "\u202e",
-    "\ufeff", "\ufffd", "\uffff", "\U0010ffff", "\u0301", "\u0e33", "\u0e4d\u0e32", "\u20e3", "İ", "ß", "ﬁ",
-    "ﷺ", "ŉ", "ǰ",
-    "Ⅷ", "①", "🙂", "👩\u200d👩\u200d👧", "🇨🇳", "𠮷", "𝔘", "々", "ー", "ｶﾞ", "가", "ㄱ", "’", "ʼ", "'", "-",
-    "–", ".", "_",
-    "'s", "--", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\t", " ", "   ", "e\u0301" * 3, "a" * 40,
-    "中" * 30, "@",
-    "<b>", "</b>", "<", ">", "<!--", "-->", "<script>", "</script >", "<style a>", "<a href='x'>", "<![CDATA[",
-    "<?xml",
-    "<o:p>", "&amp;", "&amp;nbsp;", "&#0;", "&#x110000;", "&#xD800;", "&#9999999;", "&notit;", "&", "&lt;b&gt;",
-    "http://a.b/c",
-    "www.x", "ftp://", "a@b.co", "a.b+c@d-e.fg.h", "@@", "%s", "{0}", "\\", "\\n", "\\ud800", "null", "NaN",
-    "-1", "1e309",
-    "=cmd()", "../..", "[", "]", "{", "}", ":", "#", "*", "!", "|", "`", "~",
-]  # fmt: skip
-SEPARATORS = [",", ";", "\t", "|", '"', '""', "'", " ", "\n", "\r", "\r\n", "\n\n"]
-SURROGATES = ["\ud800", "\udfff", "\udc80", "\ud83d\ude00", "\ude00\ud83d"]
-HOSTILE_BYTES = [
-    b"\0", b"\xff", b"\xfe", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xc0\x80", b"\xed\xa0\x80",
-    b"\xf4\x90\x80\x80",
-    b"\x80", b"\xe4\xb8", b"\n", b"\r", b"\r\n", b"\x1a", b'"', b'""', b",", b"\t", b"{", b"[", b"\\u",
-    b"\x00\x00\x00\x80",
-    b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"9" * 20, b"-1", b"nan", b"1e999", b"\xe2\x80\xa8", b" " * 9,
-    b"\x1f\x8b",
-]  # fmt: skip
 
 
 class Case:
@@ -84,14 +53,14 @@ class Case:
     def text(self, also: Sequence[str] = (), most: int = 12) -> str:
         """A short text of words and hostile pieces, without line breaks unless `also` has them."""
         random = self.random
-        pool = MARKS if random.random() < 0.6 else WORDS
+        pool = MARKS if random.random() < 0.6 else PLAIN_WORDS
         pieces = random.choices(pool, k=int(random.random() * most))
         if also and random.random() < 0.4:
             pieces.insert(int(random.random() * (len(pieces) + 1)), self.pick(also))
         if random.random() < 0.4:
             pieces.append(self.character())
         if random.random() < 0.5:
-            pieces.extend(random.choices(WORDS, k=2))
+            pieces.extend(random.choices(PLAIN_WORDS, k=2))
             random.shuffle(pieces)
         text = ("", " ")[random.random() < 0.5].join(pieces)
         if text and random.random() < 0.1:
@@ -108,13 +77,13 @@ class Case:
             if how == 0 and place < len(changed):
                 changed[place] ^= 1 << self.below(8)
             elif how == 1:
-                changed[place:place] = self.pick(HOSTILE_BYTES)
+                changed[place:place] = self.pick(BYTES)
             elif how == 2:
                 del changed[place : place + length]
             elif how == 3 and len(changed) < 1 << 16:
                 changed[place:place] = changed[place : place + length]
             elif how == 4:
-                piece = self.pick(HOSTILE_BYTES)
+                piece = self.pick(BYTES)
                 changed[place : place + len(piece)] = piece
             elif how == 5:
                 del changed[place:]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hostile import PLAIN_WORDS, SURROGATES
 from topicloom.corpus import Corpus
 from topicloom.corpus.fields import Categories, is_missing
 from topicloom.corpus.inputs import corpus_of, corpus_over, kind_of
@@ -18,7 +19,7 @@ from topicloom.text import Pretokenized, read
 from topicloom.text.strings import replace_surrogates
 
 from ..campaign import Target
-from ..case import SURROGATES, WORDS, Case, same
+from ..case import Case, same
 from .readers import json_value
 from .words import PIECES, anything, tokenizer
 
@@ -367,9 +368,9 @@ def anything_as_texts(case: Case) -> int:
     given: Any = case.pick([
         lambda: anything(case), lambda: [anything(case) for _ in range(3)], lambda: [case.text(), anything(case)],
         lambda: [[case.text(), anything(case)]], lambda: [["a"], "b"], lambda: json_value(case), lambda: matrix(case),
-        lambda: (text for text in WORDS), lambda: np.array(WORDS), lambda: np.array([["a", "b"]]),
+        lambda: (text for text in PLAIN_WORDS), lambda: np.array(PLAIN_WORDS), lambda: np.array([["a", "b"]]),
         lambda: [np.str_("a b")],
-        lambda: [["a", "b"], None], lambda: dict.fromkeys(WORDS), lambda: set(WORDS), lambda: "text",
+        lambda: [["a", "b"], None], lambda: dict.fromkeys(PLAIN_WORDS), lambda: set(PLAIN_WORDS), lambda: "text",
         lambda: [[]], lambda: [[[]]],
     ])()  # fmt: skip
     call = case.below(4)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import topicloom as tl
+from hostile import MARKS, PLAIN_WORDS, SEPARATORS, SURROGATES
 from topicloom.embeddings import WordVectors, read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
 from topicloom.files.content import read_config
@@ -21,7 +22,7 @@ from topicloom.text import Document, read
 from topicloom.topics.edits import checked_edits, read_edits, write_edits
 
 from ..campaign import Target
-from ..case import MARKS, SEPARATORS, SURROGATES, WORDS, Case, same
+from ..case import Case, same
 from .corpora import values
 from .readers import clean, json_value
 from .words import PIECES
@@ -341,7 +342,7 @@ def command_line(case: Case) -> int:
     odd = [
         *MARKS,
         *SURROGATES[:1],
-        *WORDS[:5],
+        *PLAIN_WORDS[:5],
         "-",
         "--",
         "-1",

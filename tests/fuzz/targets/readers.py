@@ -16,12 +16,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from hostile import BYTES, MARKS, SEPARATORS, SURROGATES
 from topicloom.errors import InputError
 from topicloom.text import Document, read
 from topicloom.text.strings import replace_surrogates
 
 from ..campaign import Target
-from ..case import HOSTILE_BYTES, MARKS, SEPARATORS, SURROGATES, Case, same
+from ..case import Case, same
 
 ENCODINGS = ["utf-8"] * 6 + [
     "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr",
@@ -442,7 +443,7 @@ def large(case: Case) -> int:
 
 
 def hostile_bytes(case: Case) -> bytes:
-    return b"".join(case.random.choices(HOSTILE_BYTES, k=case.below(30)))
+    return b"".join(case.random.choices(BYTES, k=case.below(30)))
 
 
 def garbage(case: Case) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hostile import PLAIN_WORDS, SEPARATORS, SURROGATES
 from topicloom.corpus.fields import parse_times
 from topicloom.errors import InputError
 from topicloom.text import CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer
@@ -19,7 +20,7 @@ from topicloom.text.strings import is_utf8, normalise, replace_surrogates
 from topicloom.text.tokenizing import excerpt, segmenter, token_spans, without_html
 
 from ..campaign import Target
-from ..case import SEPARATORS, SURROGATES, WORDS, Case, same
+from ..case import Case, same
 
 PIECES = [*SEPARATORS, *SURROGATES]
 SPACED = [code for code in languages() if code not in ("zh", "ja", "km", "lo", "my", "th")]
@@ -118,7 +119,7 @@ def custom(case: Case) -> int:
 def make(case: Case) -> int:
     """Settings of all kinds. Each gives a tokenizer or a refusal."""
     words = case.some(lambda: case.text(PIECES, 3), 5)
-    data = case.mutated("\n".join([*WORDS, *words]).encode("utf-8", "replace"))
+    data = case.mutated("\n".join([*PLAIN_WORDS, *words]).encode("utf-8", "replace"))
     path = case.write("words.txt", data)
     stop_words = case.pick(
         [words, path, str(path), "none", "auto", None, case.folder / "no", case.folder, "\0", [1, None]]
