@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 import topicloom as tl
-from topicloom.models.loading import estimator_named
+from topicloom.models import estimator_named
 from topicloom.training import loop
 
 SMALL, LARGE = 2_000, 20_000  # words

@@ -15,7 +15,7 @@ from typing import Any
 import jobs
 import shared
 import topicloom as tl
-from topicloom.models.loading import model_class
+from topicloom.models import model_class
 
 OUT = shared.RESULTS / "published.jsonl"
 PAGE = Path(__file__).with_name("published.md")

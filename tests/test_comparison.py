@@ -37,8 +37,7 @@ from topicloom.experiments.compare import (
 )
 from topicloom.experiments.jobs import Evaluator
 from topicloom.metrics.catalogue import measures_of
-from topicloom.models import GSM, LDA
-from topicloom.models.loading import estimator_named
+from topicloom.models import GSM, LDA, estimator_named
 from topicloom.reports.comparison_page import csv_lines, page
 from topicloom.topics.shares import holm
 

@@ -33,8 +33,8 @@ from topicloom.files import (
     write_lines,
     write_manifest,
 )
-from topicloom.models import GSM
-from topicloom.models.loading import load, model_class, read_config
+from topicloom.models import GSM, model_class
+from topicloom.models.loading import load, read_config
 
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 

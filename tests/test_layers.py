@@ -86,22 +86,10 @@ def test_one_module_alone_is_looked_up_above_its_layer():
     assert by_name == {"topics/saved.py"}
 
 
-# Imports that would close a circle, each with the reason why it may: at most two.
-EXCEPTIONS: dict[tuple[str, str], str] = {
-    (
-        "topicloom.models.loom.collapsed",
-        "topicloom.models.loom.model",
-    ): "a type alone, until the network has a protocol",
-}
-
-
 def test_no_module_imports_itself_in_a_circle():
     """Imports inside functions and for type checkers count too."""
-    assert len(EXCEPTIONS) <= 2
     graph = {name: {other for other in imports(file) if other in MODULES} for name, file in MODULES.items()}
-    graph = {
-        name: {each for each in others - {name} if (name, each) not in EXCEPTIONS} for name, others in graph.items()
-    }
+    graph = {name: others - {name} for name, others in graph.items()}
     list(TopologicalSorter(graph).static_order())
 
 

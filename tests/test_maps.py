@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.reports import figures
 from topicloom.reports.figures.style import colours_of, fonts_for, shortened
-from topicloom.topics.export import project
+from topicloom.topics.hierarchy import project
 
 RNG = np.random.default_rng(0)
 CENTRES = RNG.normal(0, 8, (3, 10))

@@ -14,7 +14,7 @@ import pytest
 import topicloom as tl
 from command_line import refused, shown
 from topicloom.errors import InputError, SettingError
-from topicloom.models.loading import estimator_named, model_class
+from topicloom.models import estimator_named, model_class
 from topicloom.settings import describe_settings
 
 ROOT = Path(__file__).resolve().parents[1]

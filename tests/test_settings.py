@@ -24,8 +24,7 @@ from topicloom.cli.shell import on_command_line
 from topicloom.corpus.inputs import split
 from topicloom.errors import InputError, SettingError
 from topicloom.messages import nearest, similar
-from topicloom.models import ETM, GSM, LDA, MODELS
-from topicloom.models.loading import model_class
+from topicloom.models import ETM, GSM, LDA, MODELS, model_class
 from topicloom.settings import (
     GROUPS,
     check_settings,

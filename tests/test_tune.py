@@ -19,8 +19,8 @@ from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.experiments.jobs import Evaluator
 from topicloom.experiments.tune import OBJECTIVE, SPACE, tune
 from topicloom.files import lock_directory
-from topicloom.models import GSM, Loom
-from topicloom.models.loading import estimator_named, load
+from topicloom.models import GSM, Loom, estimator_named
+from topicloom.models.loading import load
 from topicloom.settings import check_settings
 
 PLANTED = synthetic_lda(n_docs=200, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus

@@ -27,7 +27,7 @@ PURPOSES = {
     "preparing": "text options",
     "text": "from files to tokens",
     "metrics": "one function for each measure",
-    "nn": "parts of networks; imports only torch",
+    "nn": "parts of networks; imports torch, and nothing of the layers above",
     "processes": "parallel jobs",
     "files": "writing whole files",
     "display": "notebooks, terminals",

@@ -132,7 +132,7 @@ def models(
         else:
             print_table(["model", "what it is"], summaries.items())
         return
-    from ..models.loading import model_class
+    from ..models import model_class
     from ..settings import describe_settings
 
     kind = model_class(name)

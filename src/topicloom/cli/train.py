@@ -693,9 +693,8 @@ def _monitored(text: str) -> list[str]:
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Recipe = Recipe.default) -> TopicModel:
     """A model whose settings are valid and whose device is there: mistakes are found before anything is read."""
-    from ..models import REGISTRY
+    from ..models import REGISTRY, model_class
     from ..models.base import published_settings
-    from ..models.loading import model_class
     from ..settings import check_settings, from_text
     from ..training.batches import choose_device
 

@@ -28,8 +28,9 @@ from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..messages import counted, nearest
 from ..metrics.catalogue import CATALOGUE, measures_of
+from ..models import estimator_named
 from ..models.base import TopicModel
-from ..models.loading import estimator_named, load
+from ..models.loading import load
 from ..processes import Job, Row
 from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of

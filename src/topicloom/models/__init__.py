@@ -5,8 +5,14 @@ A class is loaded when it is first used, so that listing the models does not nee
 
 from __future__ import annotations
 
+import inspect
+import json
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InputError
+from ..messages import similar
 
 if TYPE_CHECKING:
     from .base import TopicModel
@@ -62,6 +68,65 @@ def load_model(name: str) -> type[TopicModel]:
 def load_models() -> tuple[type[TopicModel], ...]:
     """Return the classes of all models, sorted by name."""
     return tuple(load_model(name) for name in sorted(REGISTRY, key=str.lower))
+
+
+def model_class(name: str) -> type[TopicModel]:
+    """Return the class of a model.
+
+    Args:
+        name: a model of this package, in upper or lower case; or "module:Class" for a class of your own. The module is
+            imported from the current directory, or from where Python finds modules.
+
+    Raises:
+        InputError: there is no such model, or the module cannot be imported.
+    """
+    if ":" in name:
+        return imported_model(name)
+    known = {each.lower(): each for each in REGISTRY}
+    if name.lower() not in known:
+        choice = f"choose one of {', '.join(sorted(known))}, or give a class of your own as module:Class"
+        raise InputError(f"there is no model {name!r}; {similar(name.lower(), known) or choice}")
+    return load_model(known[name.lower()])
+
+
+def estimator_named(text: str) -> TopicModel:
+    """Return an estimator from a name with settings, such as "lda:method=gibbs+epochs=500" or "my_file:MyModel:a=1".
+
+    Raises:
+        InputError: there is no such model, it has no such setting, or the text cannot be read.
+    """
+    from ..settings import from_text
+
+    name, *rest = text.split(":")
+    if rest and "=" not in rest[0] and name.lower() not in map(str.lower, REGISTRY):
+        name, rest = f"{name}:{rest[0]}", rest[1:]
+    kind = model_class(name)
+    settings: dict[str, Any] = {}
+    # A "+" separates settings only before a name and "=", so that 1e+0 is one number.
+    for part in filter(None, re.split(r"\+(?=[A-Za-z_]\w*=)", ":".join(rest))):
+        setting, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"{text}: {part!r} is not a setting; write {name}:name=value+name=value")
+        try:
+            settings[setting] = json.loads(value)
+        except ValueError:
+            settings[setting] = value
+    return kind(**from_text(kind, settings))
+
+
+def imported_model(name: str) -> type[TopicModel]:
+    """Import the class that "module:Class" names. The current directory is searched first."""
+    from ..settings import import_named
+    from .base import TopicModel
+
+    kind = import_named(name, "module:Class, such as my_model:MyModel")
+    module_name, _, class_name = name.partition(":")
+    if not (isinstance(kind, type) and issubclass(kind, TopicModel)):
+        raise InputError(f"the module {module_name!r} has no model {class_name!r}; name a subclass of TopicModel")
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise InputError(f"{class_name} of the module {module_name!r} is not complete; define {missing} in it")
+    return kind
 
 
 __all__ = ["MODELS", *REGISTRY]  # the names that __getattr__ loads

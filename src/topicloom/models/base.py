@@ -52,7 +52,7 @@ from ..training.checkpoints import Checkpoints, check_start
 from ..training.loop import Monitor, evaluated
 from ..training.monitors import CollapseSign, CollapseWatch, Sign, TopicMonitor, check_monitors
 from ..training.state import Snapshot
-from .editing import AppliedEdits, Editor, edited_network, fingerprint_of, prepared_edits
+from .editing import AppliedEdits, Editor, edited_network, prepared_edits
 from .inference import (
     Array,
     Inference,
@@ -64,7 +64,16 @@ from .inference import (
     latent_codes,
     log_likelihood,
 )
-from .saving import COUNTS, check_tensors, check_vocabulary, field_kind, refuse_paths, settings_for_json, write_model
+from .saving import (
+    COUNTS,
+    check_tensors,
+    check_vocabulary,
+    field_kind,
+    fingerprint_of,
+    refuse_paths,
+    settings_for_json,
+    write_model,
+)
 from .words import Words, seed_weights, with_fields
 
 logger = logging.getLogger("topicloom")

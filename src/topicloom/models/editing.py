@@ -8,7 +8,6 @@ has of each document (`fit_parts`).
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -66,15 +65,6 @@ class AppliedEdits:
 def edited_network(network: TopicNetwork) -> EditedNetwork:
     """Return a network as one that can have further steps."""
     return network if isinstance(network, EditedNetwork) else EditedNetwork(network, [])
-
-
-def fingerprint_of(network: TopicNetwork, vocabulary: Sequence[str]) -> str:
-    """Return a short hash of a model's weights and words, which is the same after saving and loading."""
-    digest = hashlib.sha256("\n".join(vocabulary).encode("utf-8", "surrogatepass"))
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(f"{name} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return f"tm-{digest.hexdigest()[:16]}"  # the letters keep YAML from reading digits and an e as a number
 
 
 def prepared_edits(

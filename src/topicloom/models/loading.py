@@ -1,10 +1,7 @@
-"""Model classes by name, and reading saved models. Saved files are safetensors, JSON and text: none is executed."""
+"""Reading saved models. Saved files are safetensors, JSON and text: none is executed."""
 
 from __future__ import annotations
 
-import inspect
-import json
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,58 +13,15 @@ from torch import Tensor
 
 from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
-from ..messages import similar
-from ..settings import from_text, import_named, is_allowed
+from ..settings import is_allowed
 from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed
 from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
 from ..training.batches import choose_device
-from . import REGISTRY, load_model
+from . import imported_model, model_class
 from .base import TopicModel
 from .editing import restored_edits, trained_part
 from .saving import COUNTS
-
-
-def model_class(name: str) -> type[TopicModel]:
-    """Return the class of a model.
-
-    Args:
-        name: a model of this package, in upper or lower case; or "module:Class" for a class of your own. The module is
-            imported from the current directory, or from where Python finds modules.
-
-    Raises:
-        InputError: there is no such model, or the module cannot be imported.
-    """
-    if ":" in name:
-        return _imported(name)
-    known = {each.lower(): each for each in REGISTRY}
-    if name.lower() not in known:
-        choice = f"choose one of {', '.join(sorted(known))}, or give a class of your own as module:Class"
-        raise InputError(f"there is no model {name!r}; {similar(name.lower(), known) or choice}")
-    return load_model(known[name.lower()])
-
-
-def estimator_named(text: str) -> TopicModel:
-    """Return an estimator from a name with settings, such as "lda:method=gibbs+epochs=500" or "my_file:MyModel:a=1".
-
-    Raises:
-        InputError: there is no such model, it has no such setting, or the text cannot be read.
-    """
-    name, *rest = text.split(":")
-    if rest and "=" not in rest[0] and name.lower() not in map(str.lower, REGISTRY):
-        name, rest = f"{name}:{rest[0]}", rest[1:]
-    kind = model_class(name)
-    settings: dict[str, Any] = {}
-    # A "+" separates settings only before a name and "=", so that 1e+0 is one number.
-    for part in filter(None, re.split(r"\+(?=[A-Za-z_]\w*=)", ":".join(rest))):
-        setting, equals, value = part.partition("=")
-        if not equals:
-            raise InputError(f"{text}: {part!r} is not a setting; write {name}:name=value+name=value")
-        try:
-            settings[setting] = json.loads(value)
-        except ValueError:
-            settings[setting] = value
-    return kind(**from_text(kind, settings))
 
 
 def load(
@@ -157,19 +111,7 @@ def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> typ
             f"{folder} holds a model of the class {name} in the module {module!r}, whose code would be run; "
             f"give `allow={module!r}` if you trust it"
         )
-    return _imported(f"{module}:{name}")
-
-
-def _imported(name: str) -> type[TopicModel]:
-    """Import the class that "module:Class" names. The current directory is searched first."""
-    kind = import_named(name, "module:Class, such as my_model:MyModel")
-    module_name, _, class_name = name.partition(":")
-    if not (isinstance(kind, type) and issubclass(kind, TopicModel)):
-        raise InputError(f"the module {module_name!r} has no model {class_name!r}; name a subclass of TopicModel")
-    if inspect.isabstract(kind):
-        missing = ", ".join(sorted(kind.__abstractmethods__))
-        raise InputError(f"{class_name} of the module {module_name!r} is not complete; define {missing} in it")
-    return kind
+    return imported_model(f"{module}:{name}")
 
 
 def _damaged(path: Path, error: Exception) -> ModelFileError:

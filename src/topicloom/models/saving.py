@@ -8,6 +8,7 @@ vocabulary.txt        one word on each line
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,15 @@ def write_model(
     save_file(weights | arrays, folder / WEIGHTS)
     write_lines(folder / VOCABULARY, vocabulary)
     write_manifest(folder / CONFIG, dict(config), (WEIGHTS, VOCABULARY))
+
+
+def fingerprint_of(network: nn.Module, vocabulary: Sequence[str]) -> str:
+    """Return a short hash of a model's weights and words, which is the same after saving and loading."""
+    digest = hashlib.sha256("\n".join(vocabulary).encode("utf-8", "surrogatepass"))
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return f"tm-{digest.hexdigest()[:16]}"  # the letters keep YAML from reading digits and an e as a number
 
 
 def refuse_paths(kind: type[Any], settings: Mapping[str, Any]) -> None:

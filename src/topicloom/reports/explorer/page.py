@@ -611,7 +611,7 @@ def document_positions(theta: Array) -> Array:
     roots = np.sqrt(theta.astype(np.float32))
     if n < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
         return _principal(roots)
-    from ...topics.export import tsne
+    from ...topics.hierarchy import tsne
 
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
     marks = roots[chosen]

@@ -21,7 +21,7 @@ from ..wording import FigureLanguage, Language, chosen_language, joined
 from .style import label_language, sampled
 
 if TYPE_CHECKING:
-    from ...topics.export import Projection
+    from ...topics.hierarchy import Projection
 
 _MOST_DOCUMENTS = 5_000  # in a map
 _IDS_SEARCHED, _IDS_OFFERED = 10_000, 5  # for a message about an unknown id
@@ -37,7 +37,7 @@ class Options:
         colour: what colours the documents of a map: their main "topic", or their "label".
         space: what documents that are near in a map have in common: their topic shares ("theta"), or their position in
             the model's latent space ("latent"; see `latent` of a model).
-        projection: how a map is made of it; see `topicloom.topics.export.project`.
+        projection: how a map is made of it; see `topicloom.topics.hierarchy.project`.
         documents: the two documents of an interpolation, by their ids or row numbers. None takes a typical document of
             each of the two largest topics.
         steps: the number of steps of an interpolation; both documents count as steps.
@@ -150,7 +150,7 @@ def kind_named(name: str) -> PictureKind:
 
 
 def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
-    from ...topics.export import project
+    from ...topics.hierarchy import project
     from .maps import document_map
 
     documents = topics.documents
@@ -201,7 +201,7 @@ def _classes(labels: Sequence[str] | None, rows: npt.NDArray[np.intp]) -> tuple[
 
 
 def _words(topics: Topics, options: Options, language: Language) -> list[Figure]:
-    from ...topics.export import project
+    from ...topics.hierarchy import project
     from .maps import word_map
 
     model = topics.model

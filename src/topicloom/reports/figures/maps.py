@@ -166,7 +166,7 @@ def document_map(
     """Draw documents as points, coloured by group, with the name of each group where most of its documents are.
 
     Args:
-        points: (n, 2) the places, such as `topicloom.topics.export.project` returns them.
+        points: (n, 2) the places, such as `topicloom.topics.hierarchy.project` returns them.
         groups: (n,) the group of each document, such as its main topic or its class; -1 for none.
         names: the name of each group.
         title: stands above the map.
