@@ -75,7 +75,7 @@ def test_fields_as_numbers():
         ({"timestamps": ["2021"]}, "1 timestamps and 4 documents"),
         ({"timestamps": ["2021", "soon", "", ""]}, "timestamp of document 1 is 'soon', which cannot be read as a date"),
         ({"timestamps": ["03/04/2024", "", "", ""]}, "is '03/04/2024', which may begin with the day or with the month"),
-        ({"timestamps": ["31.12.2024 10:00", "", "", ""]}, "write the year first, as 2021-05-03"),
+        ({"timestamps": ["01.12.2024 10:00", "", "", ""]}, "write the year first, as 2021-05-03"),
         ({"vectors": VECTORS[:2]}, "2 vectors and 4 documents"),
         ({"vectors": VECTORS[0]}, r"`vectors` has shape \(3,\)"),
         ({"vectors": VECTORS * [1, np.nan, 1]}, "vector of document 0 contains a number that is not finite"),

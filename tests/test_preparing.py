@@ -10,7 +10,7 @@ import pytest
 
 import topicloom as tl
 from topicloom.cli import load_command
-from topicloom.preparing import ReadOptions, WordOptions, descriptions
+from topicloom.preparing import FileOptions, ReadOptions, TimeOptions, WordOptions, descriptions
 from topicloom.text import read
 
 # A command takes words and functions by the names of files and modules alone, and says so.
@@ -20,11 +20,12 @@ OWN_HELP = {"stop_words", "tokenizer"}
 @pytest.mark.parametrize(
     ("function", "groups"),
     [
-        (read, [ReadOptions]),
-        (tl.Corpus.from_texts, [WordOptions]),
+        (read, [FileOptions]),
+        (tl.Corpus.from_texts, [WordOptions, TimeOptions]),
+        (tl.Corpus.from_counts, [TimeOptions]),
         (tl.Corpus.from_file, [ReadOptions, WordOptions]),
     ],
-    ids=["read", "from_texts", "from_file"],
+    ids=["read", "from_texts", "from_counts", "from_file"],
 )
 def test_functions_have_and_describe_every_option(function, groups):
     parameters = inspect.signature(function).parameters

@@ -1,4 +1,4 @@
-"""How text is prepared: how a source of documents is read, and which of its words are kept.
+"""How text is prepared: how a source of documents is read, how its dates are written, and which words are kept.
 
 Functions and commands share these options. Each is described once, here; the docstrings of the public functions and the
 help of the command line are made of these descriptions.
@@ -17,8 +17,8 @@ _WIDTH, _INDENT = 120, " " * 4  # of a docstring's lines, and of the lines that 
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """How a source of documents is read."""
+class FileOptions:
+    """Where a source of documents has its columns, and how its bytes are read."""
 
     text: Annotated[str, "the column with the texts"] = "text"
     id: Annotated[str | None, "the column with the documents' ids; by default the column id, if there is one"] = None
@@ -49,6 +49,27 @@ class ReadOptions:
     quoting: Annotated[
         bool, "whether quotation marks enclose fields of a .csv or .tsv file; if not, they are part of the text"
     ] = True
+
+
+@dataclass(frozen=True)
+class TimeOptions:
+    """How dates are written."""
+
+    day_first: Annotated[
+        bool | None,
+        "whether dates such as 03/04/2015 begin with the day; by default, the column decides, if a row such as "
+        "15/02/2015 shows it",
+    ] = None
+    date_format: Annotated[
+        str | None,
+        "the format of the dates, such as %d.%m.%y, with the directives of Python's strptime; by default, the usual "
+        "ones are recognised",
+    ] = None
+
+
+@dataclass(frozen=True)
+class ReadOptions(TimeOptions, FileOptions):
+    """How a source of documents is read."""
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,8 @@ Reading = Annotated[
             "delimiter": {"metavar": "CHARACTER"},
             "header": {"names": ("--header/--no-header",)},
             "quoting": {"names": ("--quoting/--no-quoting",)},
+            "day_first": {"names": ("--day-first/--month-first",)},
+            "date_format": {"metavar": "FORMAT"},
         },
     ),
 ]
@@ -409,9 +411,9 @@ class GivenDocuments:
 
         if self.documents is not None:
             return Corpus.from_documents(
-                self._as_many_as_vectors(self.documents), self.options.words, vectors=self.vectors, out=out,
-                overwrite=overwrite, keep_texts=keep_texts, n_jobs=self.options.n_jobs, cluster=self.options.cluster,
-                progress=progress,
+                self._as_many_as_vectors(self.documents), self.options.words, times=self.options.reading,
+                vectors=self.vectors, out=out, overwrite=overwrite, keep_texts=keep_texts, n_jobs=self.options.n_jobs,
+                cluster=self.options.cluster, progress=progress,
             )  # fmt: skip
         corpus = Corpus.load(self.source)
         for name, option in self.columns.items():

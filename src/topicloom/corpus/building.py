@@ -19,13 +19,14 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from scipy import sparse
 
 from ..errors import InputError, SettingError
-from ..preparing import WordOptions
+from ..preparing import TimeOptions, WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
 from ..text.languages import can_split, is_spaced_out, is_traditional, mismatch, other_language, unsplit
 from ..text.strings import ArrayWriter, TextWriter
 from ..text.tokenizing import resolve_stop_words
-from .fields import Times, parse_times, row_numbers, spelled_numbers
+from .dates import TimeReader, Times
+from .fields import read_times, row_numbers, spelled_numbers
 
 logger = logging.getLogger("topicloom")
 
@@ -300,6 +301,7 @@ def build(
     cluster: str | None,
     progress: bool,
     folder: Path | None = None,
+    times: TimeOptions | None = None,
 ) -> Built:
     """Count the words of all documents, and collect their texts, ids, labels, times and covariates.
 
@@ -312,11 +314,12 @@ def build(
         cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
         progress: whether to show a progress bar on standard error.
         folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
+        times: how dates are written; None recognises it.
 
     Raises:
         InputError: a document is not text, or no word passes the filters.
     """
-    ids, labels, timestamps = _StringField(str), _StringField(), _TimeField()
+    ids, labels, timestamps = _StringField(str), _StringField(), _TimeField(times or TimeOptions())
     known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
     sample: list[str] = []
@@ -414,9 +417,9 @@ class _StringField:
 class _TimeField:
     """A time for each document, which is read while texts are counted, so that a wrong one is found early."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: TimeOptions) -> None:
         self._n_docs, self._are_known = 0, False
-        self._parts = [np.empty(0, "datetime64[us]")]
+        self._reader = TimeReader(options.day_first, options.date_format)
 
     def extend(self, values: Sequence[str | None]) -> None:
         """Add the values of the next documents.
@@ -424,13 +427,17 @@ class _TimeField:
         Raises:
             InputError: a value cannot be read; the message names its row.
         """
-        self._parts.append(parse_times(values, self._n_docs))
+        read_times(self._reader, values, self._n_docs)
         self._n_docs += len(values)
         self._are_known |= values.count(None) < len(values)
 
     def finish(self) -> Times | None:
-        """Return (n_docs,) times, or None if no document has one."""
-        return np.concatenate(self._parts) if self._are_known else None
+        """Return (n_docs,) times, or None if no document has one.
+
+        Raises:
+            InputError: the day and the month of a time cannot be told apart.
+        """
+        return self._reader.finish() if self._are_known else None
 
 
 def _progress(shown: bool) -> Progress:

@@ -19,7 +19,7 @@ from ..files import as_path, atomic_directory, lock_directory, require_free
 from ..messages import brief, counted
 from ..metrics import Reference
 from ..metrics.cooccurrence import Total, Vocabulary
-from ..preparing import ReadOptions, WordOptions, described
+from ..preparing import ReadOptions, TimeOptions, WordOptions, described
 from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
 from ..text.reading import documents_in
@@ -78,7 +78,7 @@ class Corpus(WithFields):
     settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    @described(words=WordOptions)
+    @described(words=WordOptions, times=TimeOptions)
     def from_texts(
         cls,
         texts: Iterable[Text],
@@ -95,6 +95,8 @@ class Corpus(WithFields):
         timestamps: Iterable[Any] | None = None,
         vectors: Any = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
+        day_first: bool | None = None,
+        date_format: str | None = None,
         replace_stop_words: bool = False,
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
@@ -111,10 +113,12 @@ class Corpus(WithFields):
             ids: a name for each document; one warning says which ids are repeated or empty.
             labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
             timestamps: a date or time for each document: ISO 8601 and similar strings, dates, datetime64, years, or
-                seconds since 1970. None, NaN and marks such as "N/A" are unknown.
+                seconds, milliseconds, microseconds or nanoseconds since 1970. None, NaN, marks such as "N/A" and
+                MySQL's 0000-00-00 are unknown.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
             covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
                 marks are missing values. A column with any other word is a category.
+            {times}
             keep_texts: whether to keep the raw texts. Lists of tokens are kept in memory, but not saved.
             n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
             cluster: "auto" or the address of a Ray cluster, whose nodes then count in place of worker processes.
@@ -159,7 +163,7 @@ class Corpus(WithFields):
         tokens = texts if keep_texts and are_tokens and isinstance(texts, list | tuple) else None
         fields = Fields.of(
             len(built.ids), ids=ids, labels=labels, timestamps=timestamps, texts=built.texts, tokens=tokens,
-            vectors=vectors, covariates=covariates,
+            vectors=vectors, covariates=covariates, day_first=day_first, date_format=date_format,
         )  # fmt: skip
         return cls._of(built, fields, chosen, filters)
 
@@ -187,6 +191,8 @@ class Corpus(WithFields):
         delimiter: str | None = None,
         header: bool = True,
         quoting: bool = True,
+        day_first: bool | None = None,
+        date_format: str | None = None,
         replace_stop_words: bool = False,
         out: str | Path | None = None,
         overwrite: bool = False,
@@ -243,12 +249,13 @@ class Corpus(WithFields):
         )  # fmt: skip
         reading = ReadOptions(
             text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
-            delimiter=delimiter, header=header, quoting=quoting,
+            delimiter=delimiter, header=header, quoting=quoting, day_first=day_first,
+            date_format=date_format,
         )  # fmt: skip
         documents = documents_in(source, reading, dict.fromkeys(covariates, "covariates"))
         return cls.from_documents(
-            documents, words, out=out, overwrite=overwrite, keep_texts=keep_texts, n_jobs=n_jobs, cluster=cluster,
-            progress=progress,
+            documents, words, times=reading, out=out, overwrite=overwrite, keep_texts=keep_texts, n_jobs=n_jobs,
+            cluster=cluster, progress=progress,
         )  # fmt: skip
 
     @classmethod
@@ -257,6 +264,7 @@ class Corpus(WithFields):
         documents: Iterable[Document],
         words: WordOptions,
         *,
+        times: TimeOptions | None = None,
         vectors: Any = None,
         out: str | Path | None = None,
         overwrite: bool = False,
@@ -270,6 +278,7 @@ class Corpus(WithFields):
         Args:
             documents: the documents with their ids, labels, timestamps and covariates.
             words: which words are kept.
+            times: how dates are written; None recognises it.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
             out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
                 result is memory-mapped from there.
@@ -304,7 +313,7 @@ class Corpus(WithFields):
         def made(folder: Path | None = None) -> Corpus:
             built = build(
                 every, tokenizer, filters, keep_texts=keep_texts and not isinstance(tokenizer, Pretokenized),
-                n_jobs=n_jobs, cluster=cluster, progress=progress, folder=folder,
+                n_jobs=n_jobs, cluster=cluster, progress=progress, folder=folder, times=times,
             )  # fmt: skip
             fields = Fields.of(
                 len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, texts=built.texts,
@@ -368,6 +377,7 @@ class Corpus(WithFields):
         return cls.from_texts(columns.texts, **(columns.fields() | options))
 
     @classmethod
+    @described(times=TimeOptions)
     def from_counts(
         cls,
         counts: Any,
@@ -379,6 +389,8 @@ class Corpus(WithFields):
         *,
         vectors: Any = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
+        day_first: bool | None = None,
+        date_format: str | None = None,
         fractional: bool = False,
     ) -> Corpus:
         """Make a corpus of counts that were made elsewhere. The matrix is copied.
@@ -391,10 +403,12 @@ class Corpus(WithFields):
             ids: a name for each document; one warning says which ids are repeated or empty.
             labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
             timestamps: a date or time for each document: ISO 8601 and similar strings, dates, datetime64, years, or
-                seconds since 1970. None, NaN and marks such as "N/A" are unknown.
+                seconds, milliseconds, microseconds or nanoseconds since 1970. None, NaN, marks such as "N/A" and
+                MySQL's 0000-00-00 are unknown.
             vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
             covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
                 marks are missing values. A column with any other word is a category.
+            {times}
             fractional: whether counts may be fractions.
 
         Raises:
@@ -413,7 +427,7 @@ class Corpus(WithFields):
         words = words_of(counts) if vocabulary is None else vocabulary
         known = Fields.of(
             matrix.shape[0], ids=ids, labels=labels, timestamps=timestamps, texts=texts, vectors=vectors,
-            covariates=covariates,
+            covariates=covariates, day_first=day_first, date_format=date_format,
         )  # fmt: skip
         warn_of_ids(known.ids)
         return cls(matrix, checked_vocabulary(words, matrix.shape[1]), known)

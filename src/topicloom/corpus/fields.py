@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, date, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +15,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..messages import brief
 from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, pieces, replace_surrogates
+from .dates import TimeReader, Times
 
 logger = logging.getLogger("topicloom")
 
@@ -98,94 +96,58 @@ def are_marked_numbers(values: Iterable[Any]) -> bool:
 
 # Dates and times of documents.
 
-Times: TypeAlias = "npt.NDArray[np.datetime64]"
 
-_UNIT = "datetime64[us]"
-# 2021, 2021-5, 2021/05/03, 2021.5.3, 2021年5月3日, each with or without a time of day after it.
-_LOOSE = re.compile(
-    r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
-    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?"
-)
-_DAY_OR_MONTH = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2,4}\b")  # 31/12/2024, 12/31/2024, 31.12.2024
-_SECONDS, _MILLISECONDS = 1e8, 1e11  # numbers from these on are seconds or milliseconds since 1970
+def parse_times(
+    values: Iterable[Any], first_row: int = 0, *, day_first: bool | None = None, date_format: str | None = None
+) -> Times:
+    """Read a column of dates and times.
 
+    Read are ISO 8601 ("2021-05-03", "2021-05-03T10:00:00+02:00"), years and months ("2021", "2021-05"), "2021/05/03",
+    "2021年5月3日", "Feb 15 2015", "15 Feb 2015 11:35 UTC", the dates of e-mail, dates, datetimes and datetime64, and
+    years or days as numbers (2021, 20210503). Numbers are also seconds, milliseconds, microseconds or nanoseconds since
+    1970, which are told apart by their size, for times up to the end of 2099. "03/04/2015" is read if another row shows
+    the order, as "15/02/2015" does. Times without a time zone are in UTC. Parts of a microsecond are cut off.
 
-def parse_times(values: Iterable[Any], first_row: int = 0) -> Times:
-    """Read dates and times.
+    None, NaN, NaT, pandas' NA, the usual marks such as "", "-" and "N/A", and MySQL's "0000-00-00" stand for an unknown
+    time. Years are from 100 to 3000: many systems write year 1 or 9999 for a time that is not known.
 
     Args:
-        values: one value for each document: an ISO 8601 string ("2021-05-03", "2021-05-03T10:00:00+02:00"), a year or
-            a month ("2021", "2021-05"), "2021/05/03", "2021年5月3日", a date as in e-mail, a date, datetime or
-            datetime64, a year or a day as a number (2021, 20210503), or the seconds or milliseconds since 1970. None,
-            NaN, NaT, pandas' NA, and the usual marks such as "", "-" and "N/A" stand for an unknown time. Times without
-            a time zone are in UTC.
+        values: one value for each document.
         first_row: the row of the first value, for messages.
+        day_first: whether dates such as "03/04/2015" begin with the day; None lets the column decide.
+        date_format: the format of all strings, such as "%d.%m.%y", as `datetime.strptime` takes it.
 
     Returns:
         (n,) datetime64[us]; NaT if the time is unknown.
 
     Raises:
-        InputError: a value cannot be read; the message names its row.
+        InputError: a value cannot be read, or rows contradict each other; the message names the row.
+        SettingError: `day_first` or `date_format` cannot be used.
 
     Examples:
         >>> from topicloom.corpus.fields import parse_times
         >>> parse_times(["2021-05-03", "2021年5月", 2021, "n/a"]).astype("datetime64[D]")
         array(['2021-05-03', '2021-05-01', '2021-01-01',        'NaT'],
               dtype='datetime64[D]')
+        >>> parse_times(["03/04/2015", "15/02/2015"]).astype("datetime64[D]")
+        array(['2015-04-03', '2015-02-15'], dtype='datetime64[D]')
+    """
+    reader = TimeReader(day_first, date_format)
+    read_times(reader, values, first_row)
+    return reader.finish()
+
+
+def read_times(reader: TimeReader, values: Iterable[Any], first_row: int) -> None:
+    """Let a reader of times read a column, or the next part of one.
+
+    Raises:
+        InputError: a value cannot be read; the message names its row.
     """
     column = values_of("`timestamps`", values)
     if isinstance(column, np.ndarray) and column.dtype.kind == "M":
-        return column.astype(_UNIT)
-    return np.array([_parsed(value, row) for row, value in enumerate(column, first_row)], _UNIT)
-
-
-def _parsed(value: Any, row: int) -> np.datetime64 | None:
-    if is_missing(value) or is_mark(value):
-        return None
-    try:
-        return _read(value)
-    except (ValueError, TypeError, OverflowError):
-        fault = f"the timestamp of document {row} is {brief(value)}, which"
-        if _DAY_OR_MONTH.match(str(value).strip()):
-            raise InputError(
-                f"{fault} may begin with the day or with the month; write the year first, as 2021-05-03, for example "
-                "by pandas.to_datetime(column, dayfirst=True)"
-            ) from None
-        raise InputError(f"{fault} cannot be read as a date; write it as 2021-05-03 or 2021-05-03T10:00:00") from None
-
-
-def _read(value: Any) -> np.datetime64:
-    if isinstance(value, np.datetime64):
-        return np.datetime64(value.astype(_UNIT).item(), "us")
-    if isinstance(value, datetime):
-        in_utc = value.astimezone(UTC) if value.tzinfo else value
-        return np.datetime64(in_utc.replace(tzinfo=None), "us")
-    if isinstance(value, date):
-        return np.datetime64(value, "us")
-    if isinstance(value, int | float | np.number):
-        return _from_number(float(value))
-    text = str(value).strip()
-    try:
-        return _read(datetime.fromisoformat(text))
-    except ValueError:
-        pass
-    if loose := _LOOSE.fullmatch(text):
-        year, month, day, hour, minute, second = (int(part) if part else None for part in loose.groups())
-        return np.datetime64(datetime(year or 1, month or 1, day or 1, hour or 0, minute or 0, second or 0), "us")
-    if re.fullmatch(r"-?\d+(\.\d+)?", text):
-        return _from_number(float(text))
-    return _read(parsedate_to_datetime(text))
-
-
-def _from_number(number: float) -> np.datetime64:
-    if number.is_integer() and 1000 <= number <= 3000:
-        return np.datetime64(date(int(number), 1, 1), "us")
-    if number.is_integer() and 1000_01_01 <= number <= 3000_12_31:  # year, month and day
-        return np.datetime64(datetime.strptime(str(int(number)), "%Y%m%d"), "us")
-    if abs(number) < _SECONDS:
-        raise ValueError
-    seconds = number / 1000 if abs(number) >= _MILLISECONDS else number
-    return np.datetime64(round(seconds * 1e6), "us")
+        reader.add(column, first_row)
+    else:
+        reader.add((None if is_missing(value) or is_mark(value) else value for value in column), first_row)
 
 
 # Covariates of documents: a number or a category for each.
@@ -367,6 +329,8 @@ class Fields:
         tokens: Sequence[Sequence[str]] | None = None,
         vectors: Any = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
+        day_first: bool | None = None,
+        date_format: str | None = None,
     ) -> Fields:
         """Convert fields to the types of this class.
 
@@ -379,6 +343,7 @@ class Fields:
             covariates: name -> one number or category for each document.
             texts: the raw texts.
             tokens: the tokens of each document.
+            day_first, date_format: how dates are written, as `parse_times` takes it.
 
         Raises:
             InputError: the length of a field is not `n_docs`, or a value cannot be read.
@@ -386,7 +351,7 @@ class Fields:
         made = cls(
             row_numbers(n_docs) if ids is None else _strings("ids", ids),
             None if labels is None else _labels(labels),
-            None if timestamps is None else parse_times(timestamps),
+            None if timestamps is None else parse_times(timestamps, day_first=day_first, date_format=date_format),
             texts,
             tokens,
             None if vectors is None else _vectors(vectors),

@@ -22,7 +22,8 @@ from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.counting import counts_of
 from ..text.reading import documents_in
 from .corpus import Corpus
-from .fields import Categories, FieldKind, Fields, as_number, covariate_like
+from .dates import TimeReader
+from .fields import Categories, FieldKind, Fields, as_number, covariate_like, read_times
 from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
 
 # The division of a corpus into documents for training, for validation and for testing.
@@ -235,12 +236,14 @@ def corpus_of_documents(
     tokenizer: AnyTokenizer,
     first_row: int = 0,
     covariates: Mapping[str, FieldKind] | None = None,
+    times: TimeReader | None = None,
 ) -> Corpus:
     """Turn documents that were read from a file into a corpus over the words of a fitted model.
 
     Args:
         first_row: the number of the first document, which is its id if it has no other.
         covariates: the covariates that the corpus gets, with the kinds that they have in the training documents.
+        times: the reader of times that read those of the documents before; None makes one.
 
     Raises:
         InputError: a document cannot be used.
@@ -248,12 +251,14 @@ def corpus_of_documents(
     counts = counts_of((document.text for document in documents), words, tokenizer)
     ids = [str(row) if each.id is None else each.id for row, each in enumerate(documents, first_row)]
     labels = [document.label for document in documents]
-    times = [document.timestamp for document in documents]
+    written = [document.timestamp for document in documents]
+    reader = times or TimeReader()
+    read_times(reader, written, first_row)
     fields = Fields.of(
         len(documents),
         ids=ids,
         labels=None if all(label is None for label in labels) else labels,
-        timestamps=None if all(time is None for time in times) else times,
+        timestamps=None if all(time is None for time in written) else reader.finish(),
         texts=[document.text for document in documents],
     )
     further = {}
@@ -393,7 +398,9 @@ def documents_of_file(
         InputError: the file cannot be read, or a document cannot be used.
     """
     known = {name: kind for name, kind in fields.items() if name not in _NO_COVARIATES}
-    documents = documents_in(source, ReadOptions(**reading), dict.fromkeys(known))
+    options = ReadOptions(**reading)
+    documents = documents_in(source, options, dict.fromkeys(known))
+    times = TimeReader(options.day_first, options.date_format)
     n_done = 0
     warned: set[str] = set()
     while chunk := list(islice(documents, at_once)):
@@ -408,7 +415,7 @@ def documents_of_file(
                     "values are taken as unknown",
                     name, brief((chunk[row].covariates or {})[name]), n_done + row,
                 )  # fmt: skip
-        yield corpus_of_documents(chunk, words, tokenizer, n_done, known)
+        yield corpus_of_documents(chunk, words, tokenizer, n_done, known, times)
         n_done += len(chunk)
 
 

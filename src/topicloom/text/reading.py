@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import InputError, MissingExtraError, SettingError
 from ..files import as_path, holds_corpus, holds_model
 from ..messages import brief, counted, nearest
-from ..preparing import ReadOptions, described
+from ..preparing import FileOptions, described
 from .records import (
     Columns,
     Document,
@@ -291,7 +291,7 @@ _ERRORS = ("strict", "replace", "ignore")
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 
 
-@described(reading=ReadOptions)
+@described(reading=FileOptions)
 def read(
     source: str | Path,
     *,
@@ -346,7 +346,7 @@ def read(
     """
     if isinstance(covariates, str):
         raise InputError(f"`covariates={covariates!r}` is a single string; give a list of the names of columns")
-    options = ReadOptions(
+    options = FileOptions(
         text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
         delimiter=delimiter, header=header, quoting=quoting,
     )  # fmt: skip
@@ -354,7 +354,7 @@ def read(
 
 
 def documents_in(
-    source: str | Path, options: ReadOptions, covariates: Mapping[str, str | None] | None = None
+    source: str | Path, options: FileOptions, covariates: Mapping[str, str | None] | None = None
 ) -> Iterator[Document]:
     """Read documents in their order. The source is opened once, when the first document is read.
 
