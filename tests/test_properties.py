@@ -38,6 +38,7 @@ settings.load_profile("suite")
 needs_icu = pytest.mark.skipif(find_spec("icu4py") is None, reason="needs icu4py, of the extra intl")
 
 _HOSTILE = st.sampled_from([*FIELDS, *MARKS, *SEPARATORS, *SURROGATES, *PLAIN_WORDS])
+TIMES = st.datetimes(min_value=datetime(100, 1, 1), max_value=datetime(3000, 12, 31))
 ANY = st.text(st.characters()) | _HOSTILE  # surrogates included
 TEXT = st.text(st.characters(exclude_categories=["Cs"])) | _HOSTILE.filter(
     lambda text: text == replace_surrogates(text)
@@ -159,7 +160,19 @@ def test_the_vocabulary_by_its_rules(texts, min_df, max_df, remove_top, max_feat
     assert corpus.counts.toarray().tolist() == [[counter[word] for word in kept] for counter in counters]
 
 
-@given(st.lists(st.tuples(ANY, ANY, st.none() | ANY, st.none() | st.floats(), st.datetimes(min_value=datetime(100, 1, 1), max_value=datetime(3000, 12, 31))), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.tuples(
+            ANY,
+            ANY,
+            st.none() | ANY,
+            st.none() | st.floats(),
+            TIMES,
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
 @settings(max_examples=30)
 def test_a_corpus_that_is_saved_comes_back(rows):
     texts, ids, kinds, prices, times = map(list, zip(*rows, strict=True))
