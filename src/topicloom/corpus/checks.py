@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,10 +18,13 @@ from ..metrics.cooccurrence import Vocabulary, words_by_column
 from ..text.counting import Counts, refuse_line_breaks
 from ..text.strings import RowNumbers
 from .building import index_type
-from .fields import is_missing
+from .fields import as_float32, is_missing
 from .frames import refuse_bags
 
 logger = logging.getLogger("topicloom")
+
+_MOST_COUNT = 2**24  # up to here, a float32 holds every whole number
+_MANY_DIGITS = 10**21
 
 
 def no_matrix(counts: Any) -> InputError:
@@ -51,27 +55,38 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
         raise InputError(f"counts have shape {counts.shape}; give (documents, words), with at least one of each")
     if counts.dtype.kind not in "biuf":
         raise InputError(f"counts are of type {counts.dtype}; give numbers")
-    with np.errstate(all="ignore"):  # a number that is too large becomes infinite, and is refused below
+    with np.errstate(all="ignore"):  # sums may overflow; they are checked below
         matrix = _as_csr(counts)
-    matrix.sum_duplicates()
+        matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    faults = {
-        "not finite": ~np.isfinite(matrix.data),
-        "negative": matrix.data < 0,
-        "not a whole number (`fractional=True` allows it; in a model, `fractional_counts=True`)": matrix.data
-        != np.trunc(matrix.data),
-    }
+    given = matrix.data
+    stored, is_lost = as_float32(given)
+    faults = {"not finite": ~np.isfinite(given), "negative": given < 0}
     if fractional:
-        faults.popitem()
+        faults["too large or too small for 32-bit floating point; scale the counts"] = is_lost
+    else:
+        faults["not a whole number (`fractional=True` allows it; in a model, `fractional_counts=True`)"] = (
+            given != np.trunc(given)
+        )
+        faults[f"more than {_MOST_COUNT:,}, up to which counts are exact; divide all counts by a number"] = (
+            given > _MOST_COUNT
+        )
     for fault, bad in faults.items():
         if bad.any():
             entry = int(bad.argmax())
             row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
             column = int(matrix.indices[entry])
-            raise InputError(f"the count in row {row}, column {column} is {matrix.data[entry]:g}, which is {fault}")
+            raise InputError(f"the count in row {row}, column {column} is {_plain(given[entry])}, which is {fault}")
     index = index_type(matrix.nnz)
-    arrays = (matrix.data, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False))
+    arrays = (stored, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False))
     return sparse.csr_array(arrays, shape=matrix.shape)
+
+
+def _plain(number: Any) -> str:
+    """Return a number with all its digits, if these are not many."""
+    value = number.item()
+    is_whole = isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) < _MANY_DIGITS)
+    return str(int(value)) if is_whole else str(value)
 
 
 def checked_vocabulary(vocabulary: Vocabulary | None, n_words: int) -> list[str]:
@@ -120,17 +135,24 @@ def _refuse_repeated(words: list[Any]) -> None:
 
 
 def _as_csr(counts: Any) -> Counts:
-    """Copy a matrix as CSR, float32. SciPy trusts the arrays of a sparse matrix, so they are checked before and after.
+    """Copy a matrix as CSR, in a type that holds its counts and the sums of duplicates.
+
+    SciPy trusts the arrays of a sparse matrix, so they are checked before and after.
 
     Raises:
         InputError: an index is out of range, or the arrays of the matrix do not fit together.
     """
+    # Counts are checked before they are stored as float32. Whole numbers from 2**63 on, which are refused later, become
+    # float64.
+    wide = np.int64 if counts.dtype.kind in "biu" and counts.dtype != np.uint64 else np.promote_types(
+        np.float64, counts.dtype if counts.dtype.kind == "f" else np.float64
+    )  # fmt: skip
     if not sparse.issparse(counts):
-        return sparse.csr_array(counts.astype(np.float32))
+        return sparse.csr_array(counts.astype(np.float32) if counts.dtype == np.float16 else counts).astype(wide)
     _check_arrays(counts)
     try:
         # Converted first, because entries that occur several times may have a sum too large for the given type.
-        matrix = sparse.csr_array(counts.astype(np.float32))
+        matrix = sparse.csr_array(counts.astype(wide))
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError):
         raise _damaged("its arrays do not fit together") from None
     _check_arrays(matrix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ logger = logging.getLogger("topicloom")
 
 # Missing values: what stands for one in a list, a table or a file.
 
+_EXACT = 2**53  # up to here, a float64 holds every whole number
 _MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
 
 
@@ -77,9 +78,40 @@ def as_number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
         return None
     try:
-        return float(value)
+        number = float(value)
     except (ValueError, TypeError, OverflowError):
         return None
+    return number if _is_exact(value, number) else None
+
+
+def _is_exact(value: Any, number: float) -> bool:
+    """Return whether a float64 holds a whole number exactly, and any other without overflow or underflow."""
+    if (abs(number) < _EXACT and number != 0) or math.isnan(number):
+        return True
+    if not isinstance(value, str):
+        return math.isinf(number) or int(value) == int(number) if isinstance(value, int | np.integer) else True
+    spelled = value.strip()
+    if math.isinf(number):
+        return not any(map(str.isdigit, spelled))  # inf, and not 1e400
+    if number == 0:
+        return not any(digit in "123456789" for digit in spelled.lower().partition("e")[0])
+    try:
+        return int(spelled) == int(number)
+    except ValueError:  # with a point or an exponent, it is written to the precision of a float64
+        return True
+
+
+def as_float32(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Return numbers as float32, and whether each became infinite or lost its digits because it is too small.
+
+    Rounding within the precision of float32 is no fault.
+    """
+    with np.errstate(all="ignore"):
+        stored = np.asarray(values, np.float32)
+        if stored.dtype == values.dtype:
+            return stored, np.zeros(stored.shape, bool)
+        is_small = (np.abs(stored) < np.finfo(np.float32).tiny) & (stored != values)
+        return stored, is_small | (np.isinf(stored) & np.isfinite(values))
 
 
 def are_marked_numbers(values: Iterable[Any]) -> bool:
@@ -151,8 +183,6 @@ def read_times(reader: TimeReader, values: Iterable[Any], first_row: int) -> Non
 
 
 # Covariates of documents: a number or a category for each.
-
-_EXACT = 2**53  # up to here, a float64 holds every whole number
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +327,7 @@ class Fields:
         times: (n_docs,) datetime64[us] in UTC; NaT if the time is unknown.
         texts: the raw texts.
         tokens: the tokens of each document, in their order. They are not saved.
-        vectors: (n_docs, E) float32, a vector for each document, such as a sentence embedding.
+        vectors: (n_docs, E) float32, a vector for each document, such as a sentence embedding. Other types are rounded.
         covariates: name -> (n_docs,) float64, with NaN for unknown values, or `Categories`.
 
     Examples:
@@ -449,7 +479,14 @@ def _numbers(name: str, covariate: Covariate, kind: FieldKind | None) -> npt.NDA
     """Return a covariate as `Fields.array` does."""
     if not isinstance(covariate, Categories):
         if not isinstance(kind, tuple):
-            return covariate.astype(np.float32)
+            numbers, is_bad = as_float32(covariate)
+            if is_bad.any():
+                row = int(is_bad.argmax())
+                raise InputError(
+                    f"the covariate {name!r} is {covariate[row]:g} in document {row}, which 32-bit floating point "
+                    "cannot hold, as models need it; scale the covariate"
+                )
+            return numbers
         if np.isnan(covariate).all():  # a column without a value is taken as one of numbers
             return np.full(len(covariate), -1, np.int64)
         raise InputError(
@@ -551,14 +588,41 @@ def _labels(values: Iterable[Any]) -> Sequence[str]:
 
 def _vectors(values: Any) -> npt.NDArray[np.float32]:
     try:
-        vectors = np.asarray(values, np.float32)
-    except (TypeError, ValueError):
+        given = np.asarray(values)
+        given = given if given.dtype.kind in "biuf" else np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             "`vectors` cannot be read; give an (n_docs, E) array, with the same number of values for each document"
         ) from None
-    if vectors.ndim != 2:
-        raise InputError(f"`vectors` has shape {vectors.shape}; give an (n_docs, E) array")
-    if not all(np.isfinite(part).all() for part in pieces(vectors)):
-        row = int((~np.isfinite(vectors)).any(1).argmax())
+    if given.ndim != 2:
+        raise InputError(f"`vectors` has shape {given.shape}; give an (n_docs, E) array")
+    if not all(np.isfinite(part).all() for part in pieces(given)):
+        row = int((~np.isfinite(given)).any(1).argmax())
         raise InputError(f"the vector of document {row} contains a number that is not finite; replace it")
-    return vectors
+    return vectors_as_float32(given, lambda row: f"the vector of document {row}")
+
+
+def vectors_as_float32(given: npt.NDArray[Any], name: Callable[[int], str]) -> npt.NDArray[np.float32]:
+    """Return finite vectors as float32; those of this type are returned as they are.
+
+    Args:
+        given: (n, E) numbers.
+        name: says what a row is, for messages.
+
+    Raises:
+        InputError: a number overflows or underflows.
+    """
+    if given.dtype == np.float32:
+        return given
+    stored = np.empty(given.shape, np.float32)
+    first = 0
+    for part in pieces(given):
+        stored[first : first + len(part)], is_bad = as_float32(part)
+        if is_bad.any():
+            row, column = (int(place) for place in np.argwhere(is_bad)[0])
+            raise InputError(
+                f"{name(first + row)} contains {part[row, column]:g}, which 32-bit floating point cannot hold; scale "
+                "the vectors"
+            )
+        first += len(part)
+    return stored

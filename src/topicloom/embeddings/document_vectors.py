@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..corpus.fields import vectors_as_float32
 from ..errors import InputError
 from ..text.strings import pieces
 from .word_vectors import Floats
@@ -61,16 +62,14 @@ def read_document_vectors(path: str | Path) -> Floats:
         raise InputError(f"{file} has an array of shape {array.shape}; save one row of numbers for each document")
     if array.dtype.kind not in "fiu":
         raise InputError(f"{file} has an array of type {array.dtype}; save numbers")
-    with np.errstate(over="ignore"):  # a number that is too large becomes infinite, and is refused below
-        vectors: Floats = np.asarray(array, np.float32)
     first = 0
-    for part in pieces(vectors):
+    for part in pieces(array):
         finite = np.isfinite(part).all(axis=1)
         if not finite.all():
             row = first + int(finite.argmin())
             raise InputError(f"row {row} of {file} contains a number that is not finite; replace it")
         first += len(part)
-    return vectors
+    return vectors_as_float32(array, lambda row: f"row {row} of {file}")
 
 
 def _array_of(file: Path) -> Any:

@@ -1,0 +1,100 @@
+"""Numbers that are given: each is stored exactly, or refused."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import topicloom as tl
+from topicloom.embeddings import read_document_vectors
+from topicloom.errors import InputError
+
+MOST = 2**24
+TEXTS = ["cat apple", "dog pear", "bird plum"]
+OPEN = {"language": "en", "min_df": 1, "max_df": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("count", "fault"),
+    [
+        (16777217, "16777217, which is more than 16,777,216"), (16777216.5, "16777216.5, which is not a whole number"),
+        (1e-50, "1e-50, which is not a whole number"), (1e300, "1e[+]300, which is more than 16,777,216"),
+        (2**63 - 1, "9223372036854775807, which is more than"), (np.inf, "inf, which is not finite"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.coo_array, sparse.csc_matrix])
+def test_counts_are_checked_as_they_are_given(count, fault, kind):
+    matrix = np.eye(3, dtype=type(count)) * count if isinstance(count, float) else np.eye(3, dtype=np.int64) * count
+    with pytest.raises(InputError, match=f"the count in row 0, column 0 is {fault}"):
+        tl.Corpus.from_counts(kind(matrix))
+    with pytest.raises(InputError, match=f"the count in row 0, column 0 is {fault}"):
+        tl.GSM(2).fit(kind(matrix))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "g"])
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_counts_against_exact_integers(dtype, is_sparse):
+    random_ = random.Random(1)
+    largest = int(np.iinfo(dtype).max) if dtype[0] in "iu" else 2**11 if dtype == "f2" else 2**30
+    for _ in range(200):
+        near = random_.choice([0, 3, 100, MOST - 2, MOST, largest])
+        # Python integers and fractions say what the array holds.
+        held = np.array([[min(max(near + random_.randrange(-2, 4), 0), largest), 1]]).astype(dtype)
+        exact = Fraction(*held[0, 0].as_integer_ratio()) if held.dtype.kind == "f" else Fraction(int(held[0, 0]))
+        if is_sparse and dtype == "f2":
+            continue  # SciPy has no sparse matrices of this type
+        given = sparse.csr_array(held) if is_sparse else held
+        if exact > MOST:
+            with pytest.raises(InputError, match=f"column 0 is {exact}, which is more than 16,777,216"):
+                tl.Corpus.from_counts(given)
+        else:
+            found = tl.Corpus.from_counts(given).counts
+            assert found.dtype == np.float32
+            assert Fraction(*found[0, 0].as_integer_ratio()) == exact
+
+
+def test_sums_of_duplicates_are_exact():
+    entries = (np.array([MOST, 1], np.float32), ([0, 0], [0, 0]))
+    with pytest.raises(InputError, match="is 16777217, which is more than"):
+        tl.Corpus.from_counts(sparse.coo_array(entries, shape=(1, 2)))
+
+
+def test_weights_are_rounded_and_not_lost():
+    assert tl.Corpus.from_counts([[0.1, 2.0**30 + 1]], fractional=True).counts.data.tolist() == [
+        float(np.float32(0.1)), 2.0**30,
+    ]  # fmt: skip
+    for weight in (1e-50, 1e-40, 1e300):
+        with pytest.raises(InputError, match=r"row 0, column 1 is .*, which is too large or too small for 32-bit"):
+            tl.Corpus.from_counts([[1.0, weight]], fractional=True)
+
+
+def test_vectors_are_rounded_and_not_lost(tmp_path):
+    vectors = np.array([[0.1, 2], [0, 1], [1, 1]])
+    assert tl.Corpus.from_texts(TEXTS, **OPEN, vectors=vectors).vectors.tolist() == vectors.astype(np.float32).tolist()
+    for number, fault in ((1e300, "1e+300, which 32-bit"), (1e-50, "1e-50, which 32-bit"), (np.nan, "not finite")):
+        vectors[1, 0] = number
+        with pytest.raises(InputError, match="the vector of document 1 contains") as found:
+            tl.Corpus.from_texts(TEXTS, **OPEN, vectors=vectors.tolist())
+        assert fault in str(found.value)
+        np.save(tmp_path / "v.npy", vectors)
+        with pytest.raises(InputError, match=r"row 1 of .* contains") as found:
+            read_document_vectors(tmp_path / "v.npy")
+        assert fault in str(found.value) or "not finite" in fault
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, str(2**53 + 1), "1e400", "1e-400", 10**400, np.int64(2**53 + 1)])
+def test_covariates_are_exact_or_categories(number):
+    corpus = tl.Corpus.from_texts(TEXTS, **OPEN, covariates={"x": [1.5, number, 2]})
+    assert corpus.covariates["x"].values() == ["1.5", str(number), "2"]
+
+
+def test_covariates_that_are_numbers():
+    given = [2**53, "1e5", "0.1", "0", "0e5", -0.0, "inf", 2**54, 1e300]
+    corpus = tl.Corpus.from_counts(np.eye(len(given)), covariates={"x": given})
+    assert corpus.covariates["x"].tolist() == [2.0**53, 1e5, 0.1, 0, 0, 0, np.inf, 2.0**54, 1e300]
+    with pytest.raises(InputError, match=r"the covariate 'x' is 1e\+300 in document 8, which 32-bit"):
+        corpus.fields.array("x")
