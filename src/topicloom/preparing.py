@@ -80,10 +80,14 @@ class WordOptions:
         "auto"
     )
     min_df: Annotated[
-        float, "the fewest documents that a word may be in: a whole number, or a share of all documents such as 0.01"
+        float,
+        "the fewest documents that a word may be in: a whole number, or a share such as 0.01 of the documents that "
+        "have words",
     ] = 5
     max_df: Annotated[
-        float, "the most documents that a word may be in: a whole number, or a share of all documents such as 0.5"
+        float,
+        "the most documents that a word may be in: a whole number, or a share such as 0.5 of the documents that "
+        "have words",
     ] = 0.5
     max_features: Annotated[
         int | None,

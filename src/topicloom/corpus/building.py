@@ -30,6 +30,8 @@ from .fields import read_times, row_numbers, spelled_numbers
 
 logger = logging.getLogger("topicloom")
 
+_NAMED = 10  # words of a message
+
 # The filters, and the counts of all words to which they are applied.
 
 
@@ -70,7 +72,12 @@ class Filters:
         return rare <= 1 and common >= n_docs and self.remove_top == 0 and self.max_features is None
 
     def choose(
-        self, words: list[str], document_counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], n_docs: int
+        self,
+        words: list[str],
+        document_counts: npt.NDArray[np.int64],
+        totals: npt.NDArray[np.int64],
+        n_docs: int,
+        n_with_words: int,
     ) -> npt.NDArray[np.intp]:
         """Choose the words to keep, the most frequent first; words of the same frequency are in alphabetical order.
 
@@ -79,6 +86,7 @@ class Filters:
             document_counts: (n,) the number of documents that contain each word.
             totals: (n,) the number of occurrences of each word.
             n_docs: the number of documents.
+            n_with_words: the number of those that have a word, of which `min_df` and `max_df` may be shares.
 
         Returns:
             the positions in `words` of the words to keep.
@@ -92,8 +100,8 @@ class Filters:
                 "words (`stop_words`)"
             )
         found = f"{len(words)} in {_plural(n_docs, 'document')}"
-        rare = document_counts < _threshold(self.min_df, n_docs)
-        common = document_counts > _threshold(self.max_df, n_docs)
+        rare = document_counts < _threshold(self.min_df, n_with_words)
+        common = document_counts > _threshold(self.max_df, n_with_words)
         left = np.flatnonzero(~rare & ~common).tolist()
         if len(left) <= self.remove_top:
             one = _is_whole(self.max_df, 0) and self.max_df == 1  # who writes 1 may mean all documents
@@ -102,9 +110,20 @@ class Filters:
                 f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
                 f"give more text{'; `max_df=1` is one document, and 1.0 is all of them' if one else ''}"
             )
+
         # A word that one document repeats is not common, so the most common words are those of the most documents.
-        left.sort(key=lambda word: (-document_counts[word], -totals[word], words[word]))
+        def by_documents(word: int) -> tuple[int, int, str]:
+            return -document_counts[word], -totals[word], words[word]
+
+        left.sort(key=by_documents)
         left = left[self.remove_top :]
+        if common.any():
+            dropped = sorted(np.flatnonzero(common).tolist(), key=by_documents)
+            names = ", ".join(words[word] for word in dropped[:_NAMED])
+            logger.info(
+                "`max_df=%s` drops %s, which are in more documents: %s%s", self.max_df, _plural(len(dropped), "word"),
+                names, " and more" if len(dropped) > _NAMED else "",
+            )  # fmt: skip
         left.sort(key=lambda word: (-totals[word], words[word]))
         return np.array(left[: self.max_features], np.intp)
 
@@ -123,7 +142,7 @@ class Tally:
         self._places.default_factory = self._places.__len__
         self._document_counts = np.zeros(1 << 12, np.int64)
         self._totals = np.zeros(1 << 12, np.int64)
-        self.n_docs = 0
+        self.n_docs = self.n_with_words = 0
 
     def add(self, words: Sequence[str], counts: Counts) -> None:
         """Add the counts of a chunk.
@@ -142,6 +161,7 @@ class Tally:
             np.save(self._spool, array)
         self._n_parts += 1
         self.n_docs += counts.shape[0]
+        self.n_with_words += int(np.count_nonzero(np.diff(counts.indptr)))
 
     def filtered(self, filters: Filters, folder: Path | None) -> tuple[Counts, list[str]]:
         """Return the counts of the words that pass the filters, and these words.
@@ -155,7 +175,9 @@ class Tally:
         """
         words = list(self._places)
         n_all = len(words)
-        kept = filters.choose(words, self._document_counts[:n_all], self._totals[:n_all], self.n_docs)
+        kept = filters.choose(
+            words, self._document_counts[:n_all], self._totals[:n_all], self.n_docs, self.n_with_words
+        )
         columns = np.full(n_all, -1, np.int32)
         columns[kept] = np.arange(len(kept))
         n_entries = int(self._document_counts[kept].sum())
