@@ -182,7 +182,7 @@ def test_filters():
 
 
 def test_default_filters_keep_words_of_five_documents_to_half():
-    times = {"four": 4, "five": 5, "half": 6, "most": 7}
+    times = {"four": 4, "five": 5, "half": 6, "most": 7, "all": 12}
     documents = [[word for word, often in times.items() if row < often] for row in range(12)]
     assert Corpus.from_texts(documents).vocabulary == ["half", "five"]
 

@@ -144,7 +144,7 @@ def test_the_vocabulary_by_its_rules(texts, min_df, max_df, remove_top, max_feat
     counters = [Counter(text) for text in texts]
     of_documents = Counter(word for counter in counters for word in counter)
     totals = sum(counters, Counter())
-    low, high = (limit if isinstance(limit, int) else limit * len(texts) for limit in (min_df, max_df))
+    low, high = (limit if isinstance(limit, int) else limit * sum(map(bool, texts)) for limit in (min_df, max_df))
     kept = sorted(
         (word for word in totals if low <= of_documents[word] <= high),
         key=lambda word: (-of_documents[word], -totals[word], word),
