@@ -79,7 +79,7 @@ def test_ctrl_c_says_how_to_go_on(texts, tmp_path, monkeypatch, command):
 
     monkeypatch.setattr(tl.GSM, "fit", interrupt)
     model = ["--models" if command == "compare" else "--model", "gsm:epochs=2"]
-    says = [f"interrupted; {tmp_path / 'out'} keeps what is finished, and the same command goes on"]
+    says = [f"interrupted; {tmp_path / 'out'} keeps the finished fits, and the same command continues"]
     refused(command, texts, *model, "--topics", 2, "--min-df", 1, "--max-df", 1.0, "--out", tmp_path / "out",
             says=says, code=130)  # fmt: skip
 

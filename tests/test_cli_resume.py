@@ -186,7 +186,9 @@ def test_what_cannot_be_continued(texts, tmp_path):
     refused("train", "--continue", run, "--epochs", "+0", says=["--epochs 0 should be a whole number from 1"])
     assert not (run / "checkpoints").exists()
     refused("train", "--continue", run, "--epochs", 2, "--topics", 3, says=["leave out --topics"])
-    refused("train", "--continue", run, "--epochs", 2, says=["give what it was trained on", "train FILE --continue"])
+    refused(
+        "train", "--continue", run, "--epochs", 2, says=["give the file, with the options", "train FILE --continue"]
+    )
     other = tmp_path / "other.txt"
     other.write_text(f"{PETS}\n{MONEY}\n" * 31, encoding="utf-8")
     says = ["is a fit of other documents; a run is trained further with its own"]

@@ -171,7 +171,7 @@ def test_edits_that_the_service_stored_are_mentioned(run, tmp_path):
     copy = Path(shutil.copytree(run, tmp_path / "a copy"))
     stored = copy / "edits.yaml"
     stored.write_text("edits:\n- merge: [0, 1]\n", encoding="utf-8")
-    hint = f"topicloom edit '{copy}' --edits '{stored}' --out NEW_RUN writes a run with them"
+    hint = f"to write a run with them, use topicloom edit '{copy}' --edits '{stored}' --out NEW_RUN"
     for command in (("topics",), ("documents", 0), ("find", "bank"), ("hierarchy",), ("name",)):
         assert hint in call(command[0], copy, *command[1:]).stderr
     assert hint in call("edit", copy, "--drop", 3, "--out", tmp_path / "dropped").stderr

@@ -159,7 +159,7 @@ def test_healthy_models_are_silent(caplog):
 
 def test_a_warning_names_the_setting_that_made_a_model_collapse(caplog):
     topics, duplicates = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
-    assert topics.endswith(" of 5 topics are no document's main topic; try `weight_decay=0.0` or `epochs=60`")
+    assert topics.endswith(" of 5 topics are not the main topic of any document; try `weight_decay=0.0` or `epochs=60`")
     assert " of topics share at least 8 of their 10 top words; try `weight_decay=0.0`" in duplicates
     said = on_command_line(topics, ["--epochs", "--set"])
     assert said.endswith("; try --set weight_decay=0.0 or --epochs 60")

@@ -236,7 +236,7 @@ def test_targets_that_cannot_be():
         Loom(4, target="tfidf").fit(CORPUS)
     model = GSM(4, **SETTINGS).fit(CORPUS)
     topics = model.components_
-    with pytest.raises(SettingError, match="`criterion='bernoulli'` reads no weights of words, so `target`"):
+    with pytest.raises(SettingError, match="`criterion='bernoulli'` does not use weights of words, so `target`"):
         model.set_params(target="tfidf", criterion="bernoulli").fit(CORPUS)
     assert model.components_ is topics  # an earlier fit is kept
 
@@ -247,7 +247,7 @@ def test_a_network_that_has_no_target():
         def build_network(self, words, generator):
             return torch.nn.Linear(1, 1)
 
-    with pytest.raises(SettingError, match="the loss of Other has no `target='tfidf'`; use 'counts'"):
+    with pytest.raises(SettingError, match="Other cannot reconstruct `target='tfidf'`; use 'counts'"):
         Other(4, target="tfidf", device="cpu").fit(CORPUS)
 
 

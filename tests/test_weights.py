@@ -109,7 +109,7 @@ def test_a_weight_with_little_effect_gives_a_warning(make, changed, caplog):
     model = make(**SMALL, **changed, code_norm="fixed")
     (sentence,) = warnings_of(model, caplog)
     assert on_command_line(sentence, ["--set"]) == (
-        "kl_weight and kl_warmup have less effect with --set code_norm=fixed, with which the divergence from the "
+        "kl_weight and kl_warmup have less effect with --set code_norm=fixed, because the divergence from the "
         "prior changes less; try --set code_norm=mean"
     )
     advised = make(**SMALL, **changed, code_norm="mean").fit(CORPUS)
@@ -164,7 +164,7 @@ def test_a_warm_up_longer_than_training_gives_a_warning(caplog):
         model.fit(CORPUS)
     (sentence,) = [message for message in caplog.messages if "warm-up" in message]
     assert sentence == (
-        "the warm-up is longer than the training, so the weight of the divergence rises to 0.8 and not to 2; try "
+        "the warm-up is longer than the training, so the weight of the divergence rises only to 0.8, not 2; try "
         "`kl_warmup=3`"
     )
     assert model.history_[-1]["divergence_weight"] <= 0.8

@@ -24,7 +24,7 @@ def awkward_view() -> tl.Topics:
 
 
 def plain_view() -> tl.Topics:
-    """Counts without texts and classes, and four topics, of which one is no document's main topic."""
+    """Counts without texts and classes, and four topics, of which one is not the main topic of any document."""
     drawn = tl.datasets.synthetic_lda(120, 4, 250, 40)  # topicwizard needs more than 200 words
     model = tl.LDA(n_topics=4, random_state=0, epochs=5).fit(drawn.corpus)
     main = tl.Topics(model, drawn.corpus).documents.theta.argmax(axis=1)

@@ -20,11 +20,11 @@ from .shell import PlainCommand, spare_narrow_stdout
 class CommandEntry(NamedTuple):
     """A command in the help of the program."""
 
-    module: str  # of this package; its function has the name of the command
+    module: str  # the module in this package; its function has the name of the command
     summary: str  # the first paragraph of the command's own help
 
 
-# From texts to a run, then what people do with a run.
+# First the commands that make a run, then those that use one.
 COMMANDS = {
     "demo": CommandEntry("train", "Train on the documentation of this Python's standard library, and show the topics."),
     "prepare": CommandEntry("train", "Turn text into a corpus of word counts, to train on it more than once."),
@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "trends": CommandEntry("analyses", "Show the shares of topics over time, and which topics rise or fall."),
     "by": CommandEntry(
-        "analyses", "Show the shares of topics by class or by another covariate, those that differ most first."
+        "analyses", "Show the shares of topics by class or by another covariate. Topics that differ most come first."
     ),
     "match": CommandEntry(
         "analyses", "Match the topics of a run with those of an older run, and show which ones are new or gone."
@@ -126,6 +126,6 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Show the v
 
 def main() -> None:
     """Run the command `topicloom`."""
-    limit_spinning()  # only here, as the library itself never changes the environment of a process
+    limit_spinning()  # only here, because the library never changes the environment of a process
     spare_narrow_stdout()
     app(prog_name="topicloom")

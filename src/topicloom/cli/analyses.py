@@ -49,12 +49,12 @@ def periods_of_a_bar(n_periods: int, n_others: int) -> int:
 
 
 def bars(shares: Sequence[float], n_docs: Sequence[int], each: int = 1) -> str:
-    """Draw shares as bars: the highest is that of the largest share; a gap stands for no documents.
+    """Draw shares as bars. The largest share has the highest bar, and periods without documents leave a gap.
 
     Args:
         shares: the share of a topic in each period; NaN where there is no document.
         n_docs: the number of documents in each period.
-        each: the number of consecutive periods of a bar, which shows the mean over their documents.
+        each: the number of consecutive periods that share a bar. It shows the mean over their documents.
     """
     values = []
     for start in range(0, len(shares), each):
@@ -67,9 +67,9 @@ def bars(shares: Sequence[float], n_docs: Sequence[int], each: int = 1) -> str:
 
 logger = logging.getLogger("topicloom")
 
-_MOST_COLUMNS = 8  # groups with a column each
-_GROUPS = 4  # into which numbers are divided
-_OTHERS = 41  # characters of the columns of `trends` besides the bars, with names of eight characters
+_MOST_COLUMNS = 8  # the most groups that have a column each
+_GROUPS = 4  # the default number of groups into which numbers are divided
+_OTHERS = 41  # characters of the other columns of `trends`, with names of eight characters
 
 
 class Period(StrEnum):
@@ -84,7 +84,7 @@ class Period(StrEnum):
 
 
 class Linkage(StrEnum):
-    """How the distance of two groups of topics follows from those of their topics."""
+    """How the distance of two groups of topics is computed from the distances of their topics."""
 
     average = "average"
     complete = "complete"
@@ -110,7 +110,7 @@ def hierarchy(
     groups: Annotated[int | None, typer.Option(min=1, help="Cut the tree into this many groups of topics.")] = None,
     words: WordsOf = 5,
     word_weight: Annotated[
-        float, typer.Option(help="Weight of shared words, from 0 to 1; the rest is that of shared documents.")
+        float, typer.Option(help="Weight of shared words, from 0 to 1; the rest is the weight of shared documents.")
     ] = 0.5,
     method: Annotated[Linkage, typer.Option(help="Linkage of the tree.")] = Linkage.average,
     out: Out = None,
@@ -146,7 +146,7 @@ def trends(
 ) -> None:
     """Show the shares of topics over time, and which topics rise or fall.
 
-    The test of trends (Mann-Kendall) is corrected for the number of topics after Holm. The file of --out has the share
+    Trends are tested by Mann-Kendall, with Holm's correction for the number of topics. The file of --out has the share
     of every topic in every period, with its interval.
     """
     check_table(out, overwrite)
@@ -211,9 +211,9 @@ def by(
     quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the shares of topics by class or by another covariate, those that differ most first.
+    """Show the shares of topics by class or by another covariate. Topics that differ most come first.
 
-    The test of differences (Kruskal-Wallis) is corrected for the number of topics after Holm. The file of --out has the
+    Differences are tested by Kruskal-Wallis, with Holm's correction for the number of topics. The file of --out has the
     share of every topic in every group, with its interval.
     """
     from ..corpus.fields import Categories

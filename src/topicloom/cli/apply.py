@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-_CHUNK = 10_000  # documents inferred at a time
+_CHUNK = 10_000  # documents that are inferred at a time
 
 Force = Annotated[
     bool, typer.Option("--force", help="Go on even if most documents contain no word that the model knows.")
@@ -168,7 +168,7 @@ def evaluate(
 
 
 def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Iterator[DocumentTopics]:
-    """The topics of documents, a bounded number at a time; one warning at the end counts the empty ones."""
+    """Infer topics, a limited number of documents at a time. One warning at the end counts the empty documents."""
     from ..topics.document_topics import empty_warning, require_known
 
     n_done = n_empty = 0
@@ -183,7 +183,7 @@ def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Itera
 
 
 def _chunks(model: TopicModel, source: str, options: ReadOptions, fields: Mapping[str, FieldKind]) -> Iterator[Corpus]:
-    """The documents of a file or of a saved corpus, over the words of the model; those of a file with known fields."""
+    """Yield documents of a file or a saved corpus over the words of the model. Those of a file have known fields."""
     from ..corpus import Corpus
     from ..corpus.inputs import documents_of_file
 
@@ -196,7 +196,7 @@ def _chunks(model: TopicModel, source: str, options: ReadOptions, fields: Mappin
 
 
 def _with_vectors(chunks: Iterable[Corpus], vectors: npt.NDArray[np.float32] | None) -> Iterator[Corpus]:
-    """The documents with their vectors, which are in one array for all of them."""
+    """Yield the documents with their vectors, given one array for all documents."""
     n_done = 0
     for chunk in chunks:
         rows = slice(n_done, n_done + len(chunk))

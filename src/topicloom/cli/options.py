@@ -1,4 +1,4 @@
-"""Options that commands share, and the runs and documents that they name."""
+"""Options that several commands share, and reading the runs and documents that they name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DocTopics(StrEnum):
 
 
 class Recipe(StrEnum):
-    """Where the settings come from that are not given."""
+    """The source of settings that are not given."""
 
     default = "default"
     published = "published"
@@ -58,14 +58,14 @@ class FigureLanguages(StrEnum):
 
 
 class SearchMethod(StrEnum):
-    """How tuning proposes settings."""
+    """The methods by which tuning proposes settings."""
 
     tpe = "tpe"
     random = "random"
 
 
 def count_or_share(value: Any) -> Any:
-    """'5' is a number of documents, '0.5' a share of them."""
+    """Read '5' as a number of documents, and '0.5' as a share of them."""
     try:
         return int(value) if str(value).isdecimal() else float(value)
     except ValueError:
@@ -73,7 +73,7 @@ def count_or_share(value: Any) -> Any:
 
 
 def _apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
-    """Make the values in a file the defaults of the options with their names; return its settings of the model."""
+    """Make the values in a file the defaults of the options with these names. Return its settings of the model."""
     if path is None:
         return {}
     from ..files.content import read_config
@@ -92,7 +92,7 @@ def _apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
 
 
 def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
-    """An option's own name, and its value as the command line would have it."""
+    """Return the name of an option, and its value in the form of the command line."""
     options = {opt.removeprefix("--"): option for option in context.command.params for opt in option.opts}
     known = [option for option in options if option not in ("config", "help", "set", "-q")]
     if name.replace("_", "-") not in known:
@@ -134,7 +134,7 @@ _Words = Annotated[
         {
             "min_df": _DOCUMENTS,
             "max_df": _DOCUMENTS,
-            # A command takes words and functions by the names of files and modules alone.
+            # A command takes words and functions only by the names of files and modules.
             "stop_words": {
                 "type": str,
                 "metavar": "auto|none|FILE",
@@ -278,7 +278,7 @@ def number_or_name(text: str) -> int | str:
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """'name=value': the value is read as JSON or as a Python literal, and is else the string that it is."""
+    """Split 'name=value'. The value is read as JSON or as a Python literal, and otherwise as a string."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"--set {text}: give a name and a value, such as --set batch_size=64")
@@ -290,7 +290,7 @@ def read_setting(text: str) -> tuple[str, Any]:
     return name, value
 
 
-# The runs that commands read, and the files that they write.
+# Runs and files.
 
 logger = logging.getLogger("topicloom")
 
@@ -304,7 +304,7 @@ def open_topics(run: Path, allow: Iterable[str] | None = None, device: str = "cp
 
 
 def mention_edits(run: Path) -> None:
-    """Say that a run has edits which were made in the service: all other commands show the topics of the run itself."""
+    """Tell the user if a run has edits from the service. Commands show the topics of the run without these edits."""
     from ..topics.saved import EDITS
 
     path = run / EDITS
@@ -316,8 +316,8 @@ def mention_edits(run: Path) -> None:
         if read_edits(path).edits:
             apply = shlex.join(["topicloom", "edit", str(run), "--edits", str(path)])
             logger.info(
-                "the edits in %s, which were made in the service, are not applied; %s --out NEW_RUN writes a run with "
-                "them", path, apply,
+                "the edits in %s, which were made in the service, are not applied; to write a run with them, use %s "
+                "--out NEW_RUN", path, apply,
             )  # fmt: skip
 
 
@@ -336,7 +336,7 @@ def check_table(path: Path | None, overwrite: bool) -> None:
         check_new(path, overwrite)
 
 
-# The corpus that a command works on.
+# Documents.
 
 
 def need_order(measures: Iterable[str]) -> bool:
@@ -347,7 +347,7 @@ def need_order(measures: Iterable[str]) -> bool:
 
 @dataclass(frozen=True)
 class GivenDocuments:
-    """The documents that a command was given: those of a file, which is read once, or a saved corpus.
+    """The documents of a command, from a file or a saved corpus. A file is read only once.
 
     Attributes:
         source: the file, "-" for standard input, or the directory of the corpus.
@@ -378,11 +378,11 @@ class GivenDocuments:
     ) -> GivenDocuments:
         """Open a file and read its first document, so that a wrong name or column is found before PyTorch is loaded.
 
-        Standard input is not read yet, because its first document may be long in coming.
+        Standard input is not read yet, because its first document may arrive late.
 
         Args:
             source: the file, "-" for standard input, or a saved corpus.
-            options: how text becomes a corpus. None of them may be given for a saved corpus.
+            options: how text becomes a corpus. A saved corpus allows none of them.
             covariates: the columns with covariates.
             split: the column that says the part of each document; None for none.
             vectors: a file with a vector for each document; None for none.
@@ -406,7 +406,10 @@ class GivenDocuments:
     def corpus(
         self, *, progress: bool, keep_texts: bool = False, out: Path | None = None, overwrite: bool = False
     ) -> Corpus:
-        """Count the words of the documents, in `out` if it is given, or load the saved corpus. This works once."""
+        """Count the words of the documents, and write the counts to `out` if it is given; or load the saved corpus.
+
+        This works once, because the documents of a file can be read only once.
+        """
         from ..corpus import Corpus
 
         if self.documents is not None:
@@ -429,7 +432,7 @@ class GivenDocuments:
         return replace(corpus, fields=replace(corpus.fields, vectors=self.vectors))
 
     def _as_many_as_vectors(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """Yield documents, and check at their end that there is a vector for each."""
+        """Yield documents, and check at the end that each has a vector."""
         n_docs = 0
         for n_docs, document in enumerate(documents, 1):  # noqa: B007
             yield document
@@ -457,7 +460,7 @@ def check_source(source: str, reading: ReadOptions) -> None:
     elif source != "-":
         from ..text.reading import documents_in
 
-        with muted():  # what is wrong with the file is said when it is read whole
+        with muted():  # warnings follow when the whole file is read
             next(documents_in(source, reading), None)
 
 
@@ -472,7 +475,7 @@ def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
 
 
 def document_vectors(source: str, reading: ReadOptions, path: Path) -> npt.NDArray[np.float32]:
-    """Read the vectors of documents, of which there is one for each.
+    """Read a file with one vector for each document.
 
     The documents are counted first, so that a mistake is found before results are written.
 
@@ -497,7 +500,7 @@ def document_vectors(source: str, reading: ReadOptions, path: Path) -> npt.NDArr
     return vectors
 
 
-# Validation and test documents of `train`.
+# Validation and test documents.
 
 
 @dataclass(frozen=True)
@@ -507,7 +510,7 @@ class HeldOut:
     Attributes:
         split: the column that says the part of each document: train, validation or test.
         validation: a file of validation documents, or a saved corpus of them.
-        reading: the options of reading that are not the defaults.
+        reading: the options of reading that differ from the defaults.
     """
 
     split: str | None = None
@@ -516,7 +519,7 @@ class HeldOut:
 
     @classmethod
     def recorded(cls, source: Any) -> HeldOut:
-        """Return what a run has noted in the entry `source` of its metrics.json."""
+        """Return the options in the entry `source` of a run's metrics.json."""
         noted = source if isinstance(source, Mapping) else {}
         return cls(noted.get("split"), noted.get("validation"), noted.get("reading"))
 
@@ -524,13 +527,13 @@ class HeldOut:
         return self.split is not None or self.validation is not None
 
     def options(self) -> dict[str, str]:
-        """Return the options that were given, in a form that any directory understands."""
+        """Return the options that were given, with absolute paths."""
         if self.validation is not None:
             return {"validation": str(Path(self.validation).resolve())}
         return {} if self.split is None else {"split": self.split}
 
     def check(self, model: TopicModel) -> None:
-        """Find mistakes before anything takes time; the first document of the file is read."""
+        """Find mistakes before anything takes time. This reads the first document of the file."""
         if self.validation is None:
             return
         if self.split is not None:
@@ -562,7 +565,7 @@ class HeldOut:
         return parts.train, self.measured(parts, model)
 
     def measured(self, parts: Split, model: TopicModel) -> Corpus | None:
-        """Return the part whose loss is measured, and say how many documents are in each part."""
+        """Return the part whose loss is measured, and log how many documents are in each part."""
         sizes = {name: part.n_docs for name, part in parts._asdict().items()}
         if not sizes["train"]:
             raise InputError(f"no document has 'train' as {self.split!r}; name the documents to learn from (`split`)")
@@ -576,7 +579,7 @@ class HeldOut:
         return measured
 
     def documents(self, corpus: Corpus) -> Corpus | None:
-        """Return the documents of the file over the words of a corpus, with the covariates that this has."""
+        """Return the documents of the file over the words of a corpus, with the covariates of that corpus."""
         if self.validation is None:
             return None
         from ..corpus import Corpus

@@ -196,7 +196,7 @@ def tune(
     weights = None if objective is None else read_weights(objective)
     tuning.check(model, weights)
     corpus = _counted(given, quiet, keep_texts=need_order(weights or ()))
-    with muted(), _going_on(out):  # what a fit warns about is seen in its measures
+    with muted(), _going_on(out):  # warnings of single fits are muted, because their measures show the problems
         found = tuning.tune(
             corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed,
             at_once=at_once, cluster=options.cluster, split=split, out=out,
@@ -236,7 +236,7 @@ def _compared(
     sizes = read_numbers(topics)
     corpus = _counted(given, quiet, keep_texts=True)
     _check_fonts(corpus, figure_language, font)
-    with muted(), _going_on(out):  # what a fit warns about is seen in its measures
+    with muted(), _going_on(out):  # warnings of single fits are muted, because their measures show the problems
         found = comparison.compare(
             corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
             cluster=options.cluster, on_result=None if quiet else _progress("fit"),
@@ -252,7 +252,7 @@ def _compared(
         sizes_of = sorted({*found.n_topics, *(row["n_topics"] for row in found.others)})
         seeds_of = max(found.seeds, *(row["seed"] + 1 for row in found.others))
         logger.warning(
-            "%s has finished fits of %s, which the tables and the page leave out; to include them, give topicloom "
+            "%s has finished fits of %s, which the tables and the page leave out; to include them, run topicloom "
             "compare --models %s --topics %s --seeds %d with the same --out",
             out, found.left_out, ",".join(models_of), ",".join(map(str, sizes_of)), seeds_of,
         )  # fmt: skip
@@ -263,7 +263,7 @@ def _compared(
 
 
 def _check_fonts(corpus: Corpus, figure_language: FigureLanguages, font: str | None) -> None:
-    """Report what fonts lack before the fits, during which the log is muted."""
+    """Warn of missing characters in fonts before the fits start, because the log is muted during them."""
     from ..reports.wording import chosen_language
 
     with suppress(ImportError):  # without matplotlib there are no plots
@@ -275,11 +275,11 @@ def _check_fonts(corpus: Corpus, figure_language: FigureLanguages, font: str | N
 
 @contextmanager
 def _going_on(out: Path) -> Iterator[None]:
-    """Let the message about Ctrl-C say that the work of hours is not lost."""
+    """Add to the message about Ctrl-C that finished fits are kept."""
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {out} keeps what is finished, and the same command goes on") from None
+        raise KeyboardInterrupt(f"interrupted; {out} keeps the finished fits, and the same command continues") from None
 
 
 def _fit_of(row: Mapping[str, Any]) -> str:
@@ -287,7 +287,7 @@ def _fit_of(row: Mapping[str, Any]) -> str:
 
 
 def _opened(source: str, options: Preparing, split: str | None) -> GivenDocuments:
-    """Open documents, with the column of the parts if there is one."""
+    """Open documents, with the column that divides them into parts if there is one."""
     if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split
     return GivenDocuments.opened(source, options, split=split)
@@ -300,7 +300,7 @@ def _counted(given: GivenDocuments, quiet: bool, keep_texts: bool) -> Corpus:
 
 
 def _progress(what: str) -> Callable[[int, int, dict[str, Any]], None]:
-    """Return a function that prints a line on standard error for each result, although the log is muted."""
+    """Return a function that prints a line on standard error for each result. The log itself is muted."""
 
     def report(n_done: int, n_all: int, row: dict[str, Any]) -> None:
         outcome = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")

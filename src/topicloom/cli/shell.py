@@ -1,4 +1,4 @@
-"""What all commands share: how a function becomes a command, how it prints, and how a user's mistake ends it."""
+"""Shared parts of all commands: making a command of a function, printing, and reporting a user's mistakes."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-# Characters that could change a terminal, and that JSON may contain as they are.
+# Characters that JSON may contain unescaped, but that could change a terminal.
 _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
-# Options whose names are not those of the arguments.
+# Arguments whose options have other names.
 _RENAMED = {
     "n_topics": "topics",
     "random_state": "seed",
@@ -48,24 +48,24 @@ _RENAMED = {
     "top_n": "words",
     "every": "checkpoint_every",
 }
-# Arguments that only other commands take as options.
+# Arguments that are options of other commands only.
 _ELSEWHERE = {
     "covariates": "--covariate of prepare and train",
     "labels": "--label of prepare and train",
     "resume": "--resume of train",
     "timestamps": "--timestamp of prepare and train",
 }
-_KEPT_WORDS = (32, 16, 12, 8)  # characters of words that are not broken in a narrow table: as many as fit
+_KEPT_WORDS = (32, 16, 12, 8)  # words up to the first of these lengths that fits stay unbroken in a narrow table
 
 
 def spare_narrow_stdout() -> None:
-    """Let standard output show characters that its encoding lacks as escapes, so that no table ends in an error."""
+    """Print characters that the encoding of standard output lacks as escapes, so that printing a table never fails."""
     if (narrow := _narrow_stdout()) is not None:
         narrow.reconfigure(errors="backslashreplace")  # as standard error is
 
 
 def _narrow_stdout() -> io.TextIOWrapper | None:
-    """Return standard output if its encoding lacks characters, as that of an old locale does."""
+    """Return standard output if its encoding lacks characters, as in an old locale."""
     if not isinstance(sys.stdout, io.TextIOWrapper) or codecs.lookup(sys.stdout.encoding).name.startswith("utf"):
         return None
     return sys.stdout
@@ -76,7 +76,7 @@ def exact_stdout() -> Iterator[IO[str]]:
     """Yield standard output for data, in which no character may be replaced.
 
     Raises:
-        InputError: its encoding lacks a character.
+        InputError: the encoding of standard output lacks a character.
     """
     if (narrow := _narrow_stdout()) is not None:
         narrow.reconfigure(errors="strict")
@@ -91,19 +91,19 @@ def exact_stdout() -> Iterator[IO[str]]:
 
 @dataclass(frozen=True)
 class OptionGroup:
-    """How the fields of a class of options become options of commands. Their help is what the class says of them.
+    """How the fields of a class of options become options of commands. Their help is the docstring of the class.
 
     Attributes:
         panel: the heading of the options in the help of a command.
-        own: for some fields, the arguments of `typer.Option`, and "type" and "names" where the option has others than
-            the field.
+        own: for some fields, arguments of `typer.Option`; also "type" and "names", if those of the option differ from
+            those of the field.
     """
 
     panel: str
     own: Mapping[str, Mapping[str, Any]]
 
     def option(self, name: str, hint: Any) -> Any:
-        """Return the annotation with which typer makes an option of a field."""
+        """Return the annotation from which typer makes the option of a field."""
         kind, description = get_args(hint)
         own = dict(self.own.get(name, {}))
         kind, names = own.pop("type", kind), own.pop("names", ())
@@ -133,7 +133,7 @@ def _options_of(hint: Any) -> Iterator[inspect.Parameter]:
 
 
 def _filled(hint: Any, given: dict[str, Any]) -> Any:
-    """Return a dataclass with the values that were given to the options of its fields, which are taken out."""
+    """Return a dataclass with the given values of its options, which are removed from `given`."""
     parts = get_type_hints(_kind(hint), include_extras=True)
     values = {
         name: _filled(part, given) if is_dataclass(_kind(part)) else given.pop(name) for name, part in parts.items()
@@ -146,13 +146,13 @@ def command(
 ) -> Callable[..., Any]:
     """Make a function a command of typer.
 
-    A parameter that is a dataclass becomes one option for each of its fields, so that commands can share them. A
-    mistake of the user becomes one line and an exit code.
+    A parameter that is a dataclass becomes one option for each of its fields, so that commands can share options. A
+    mistake of the user prints one line and ends the process with an exit code.
 
     Args:
         function: the function; without it, a decorator is returned.
-        panels: the headings of a long help, each with the names of its parameters. The other parameters stand before
-            them, first those of the function.
+        panels: the headings of a long help, each with the names of its parameters. The other parameters come first,
+            in the order of the function.
     """
     if function is None:
         return functools.partial(command, panels=panels)
@@ -190,7 +190,7 @@ def command(
         except KeyboardInterrupt as interrupted:
             stop(str(interrupted) or "interrupted", 130)
         except BrokenPipeError:
-            raise  # a pipe such as `| head` is no mistake, and typer then ends quietly
+            raise  # a closed pipe, such as `| head`, is no mistake; typer ends quietly
         except OSError as error:
             stop(reason_of(error), 2)
 
@@ -203,7 +203,7 @@ def command(
 def _under_headings(
     own: Sequence[inspect.Parameter], shared: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]
 ) -> list[inspect.Parameter]:
-    """Return the parameters of a command in the order of its help, those of panels with their headings."""
+    """Return the parameters of a command in the order of its help, with the headings of panels."""
     by_name = {parameter.name: parameter for parameter in own}
     below = []
     for heading, names in panels.items():
@@ -216,11 +216,12 @@ def _under_headings(
 
 
 def on_command_line(message: str, options: Iterable[str]) -> str:
-    """Rewrite the arguments that a message names in backquotes as options of a command.
+    """Rewrite arguments that a message names in backquotes as options of a command.
 
     `n_topics=6` becomes --topics 6, `overwrite=True` becomes --overwrite, and `header=False` becomes --no-header. A
     setting of the model that has no option of its own becomes --set name=value, if the command has --set. An argument
-    that is an option of another command becomes that, with the name of the command. Any other loses its backquotes.
+    that is an option of another command becomes that option, with the name of the command. Other arguments lose their
+    backquotes.
 
     Args:
         message: the message.
@@ -246,19 +247,19 @@ def on_command_line(message: str, options: Iterable[str]) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """Return a Python literal as the command line takes it: a text without its quotation marks."""
+    """Return a Python literal in the form of the command line, a text without its quotation marks."""
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
     return value[1:-1] if quoted else value
 
 
 def refusal_of_option(error: Exception) -> str:
-    """Return in plain words why typer refuses the value of an option.
+    """Return the reason why typer refuses the value of an option, in plain words.
 
     >>> refusal_of_option(typer.BadParameter("'many' is not a valid integer."))
     "'many' is not a whole number"
     """
     message = str(getattr(error, "message", error))
-    problems = getattr(error.__cause__, "errors", None)  # of Pydantic, which newer versions of typer use
+    problems = getattr(error.__cause__, "errors", None)  # newer versions of typer use Pydantic
     if problems is not None:
         return printable(refusal(problems()[0]))
     message = re.sub(r"a valid integer\b.*", "a whole number", message)
@@ -266,12 +267,12 @@ def refusal_of_option(error: Exception) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error says, without the number of an error of the system."""
+    """Return the message of an error. For errors of the system, leave out their number."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
-    if place := error.filename2 or error.filename:  # of a copy, the file that is written
+    if place := error.filename2 or error.filename:  # for a copy, the file that is written
         return f"{place}: {error.strerror}"
-    # The standard output has no name.
+    # Standard output has no file name.
     return "the output has no space left" if error.errno == errno.ENOSPC else error.strerror
 
 
@@ -281,12 +282,12 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 class PlainCommand(TyperCommand):
-    """A command whose mistakes are told in plain words. A negative number, which it reads as an option, is one."""
+    """A command that reports mistakes in plain words, including negative numbers, which are read as options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
-        except Exception as error:  # typer contains click or imports it, as its version may be
+        except Exception as error:  # some versions of typer contain click, and others import it
             option = str(getattr(error, "option_name", ""))
             if re.fullmatch(r"-\d", option):
                 ctx.fail(f"There is no option {option}; topics and documents are numbered from 0.")
@@ -306,7 +307,7 @@ def show_topics(topics: list[Topic]) -> None:
 
 
 def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0, whole: int | None = None) -> None:
-    """Columns under a head, the first `n_numbers` of them set to the right. The cells of column `whole` stay whole."""
+    """Print columns under a head. The first `n_numbers` columns are right-aligned; column `whole` is never broken."""
     table = Table(*head, box=None, pad_edge=False, header_style="bold")
     for column in table.columns[:n_numbers]:
         column.justify = "right"
@@ -322,12 +323,12 @@ def print_evaluation(found: Evaluation) -> None:
 
 
 def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]], whole: int | None = None) -> None:
-    """Add rows to a table, and print it as wide as the terminal at most."""
+    """Add rows to a table, and print it, at most as wide as the terminal."""
     cells = [[printable(cell) for cell in row] for row in rows]
     console = Console(markup=False, highlight=False)
     widths = _widths([head, *cells], console.width, whole)
     for column, width in zip(table.columns, widths, strict=True):
-        column.overflow = "fold"  # names that differ at their ends only would look the same if they were cut
+        column.overflow = "fold"  # names may differ only at their ends, so they are not cut
         column.width = width
     for row in cells:
         table.add_row(*row)
@@ -335,14 +336,14 @@ def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]], who
 
 
 def _widths(rows: Sequence[Sequence[str]], available: int, unbroken: int | None = None) -> list[int | None]:
-    """Return how wide columns are if lines break between words; only long words are broken, if there is no other way.
+    """Return the widths of columns whose lines break between words. Long words are broken only if nothing else fits.
 
-    None leaves the widths to rich: where all fits, and where words of eight characters do not fit.
+    None leaves a width to rich: if everything fits, and if even words of eight characters do not fit.
 
     Args:
         rows: the cells, below the names of the columns.
         available: the characters of a line.
-        unbroken: a column whose cells stay whole, but for its name.
+        unbroken: a column whose cells stay whole. Its name may be broken.
     """
     columns = list(zip(*rows, strict=True))
     whole = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
@@ -375,7 +376,7 @@ def muted() -> Iterator[None]:
 
 
 class _Stderr(logging.Handler):
-    """Print log records on standard error, with the options of the running command for arguments of Python."""
+    """Print log records on standard error. Arguments of Python become options of the running command."""
 
     def __init__(self, options: list[str]) -> None:
         super().__init__()

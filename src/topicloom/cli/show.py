@@ -18,7 +18,7 @@ Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")
 
 
 class DocumentChoice(StrEnum):
-    """Which documents of a topic are shown."""
+    """The choice of documents of a topic."""
 
     typical = "typical"
     diverse = "diverse"
@@ -90,7 +90,7 @@ def find(
     if as_json:
         print_json({"run": str(run), "query": query, "topics": found.to_dicts()})
         return
-    named = any(topics.given_names)  # otherwise a name would only repeat the first words
+    named = any(topics.given_names)  # other names only repeat the first words
     rows = (
         [str(row["topic"]), f"{row['weight']:.1%}", *([row["name"]] if named else []), " ".join(row["words"])]
         for row in found.rows()
@@ -108,7 +108,7 @@ def _cell(name: str, value: object) -> str:
     if name == "time" and value is not None:
         return str(value)[:10]
     text = " ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
-    return printable(text)  # a text of a user must not change the terminal
+    return printable(text)  # so that a user's text cannot change the terminal
 
 
 @command

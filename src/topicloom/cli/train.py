@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from ..training.checkpoints import Checkpoints
 
 
-# The options of a run, as a file with which `train --config` repeats it.
+# The file train.yaml, with which `train --config` repeats a run.
 
-_ALWAYS = ("language", "min_df", "max_df")  # which a paper should report
-_NO_RESULT = ("n_jobs", "cluster")  # which change nothing in the corpus
+_ALWAYS = ("language", "min_df", "max_df")  # always written, because a paper should report them
+_NO_RESULT = ("n_jobs", "cluster")  # never written, because they do not change the corpus
 _OWN_OPTION = ("n_topics", "random_state", "epochs", "device", "verbose")
 
 
@@ -74,13 +74,13 @@ def repeating(
 ) -> str:
     """Return the content of train.yaml: every option that decides what is learned, and the settings of the model.
 
-    Settings that have their defaults are left out; the comment names the version of topicloom, whose defaults they are.
+    Settings with default values are left out. The comment names the version of topicloom that has these defaults.
 
     Args:
-        source: what the run was trained on; "-" is not written, as standard input cannot be read again.
+        source: the documents of the training. "-" is not written, because standard input cannot be read again.
         options: how the source was read and its words were counted. A saved corpus has no such options.
         covariates: the columns that were kept as covariates.
-        further: further options that name documents which are not learned from, or what is known of documents.
+        further: further options that name validation and test documents, or fields of the documents.
         name: the model, as it was given.
         model: the model with its settings.
     """
@@ -124,22 +124,22 @@ def _of_text(options: Preparing) -> dict[str, Any]:
 
 
 def _absolute(value: Any) -> Any:
-    """Return the path of a file in a form that any directory understands, and another value as it is."""
+    """Return an absolute path for a path of a file, and other values unchanged."""
     return str(Path(value).resolve()) if isinstance(value, str | Path) and Path(value).is_file() else value
 
 
-# What the training commands share: where a run is written, how it goes on, and what is shown of it.
+# Writing, continuing and showing a run.
 
 logger = logging.getLogger("topicloom")
 
-MONITORED = "document_npmi"  # which needs only the counts
+MONITORED = "document_npmi"  # the default measure, because it needs only the counts
 
 
 @dataclass(frozen=True)
 class Outcome:
     """Where a training command writes its run, and what it writes and shows.
 
-    With `helps`, this process trains with others, the first of which does all that.
+    With `helps`, this process trains together with others, and the first of them writes and shows the run.
     """
 
     out: Path | None
@@ -159,7 +159,7 @@ class Outcome:
     figure_language: FigureLanguages = FigureLanguages.auto
 
     def require_place(self) -> None:
-        """Check that the run and its checkpoints can be written, without loading PyTorch."""
+        """Check that the run and its checkpoints can be written. PyTorch is not loaded for this."""
         from ..settings import read_interval
         from ..topics.saved import require_place
 
@@ -173,7 +173,7 @@ class Outcome:
             require_place(self.out, self.overwrite, self.resume)
 
     def locked(self) -> ExitStack:
-        """A context in which no other process writes to the run's directory."""
+        """Return a context in which no other process writes to the run's directory."""
         from ..files import lock_directory
 
         stack = ExitStack()
@@ -182,7 +182,7 @@ class Outcome:
         return stack
 
     def checkpoints(self, more_epochs: int | None = None) -> Checkpoints | None:
-        """The checkpoints of the run. Those of an earlier one are removed, unless it goes on."""
+        """Return the checkpoints of the run. Those of an earlier run are removed unless it is continued."""
         from ..distributed import current
         from ..topics.saved import CHECKPOINTS
         from ..training.checkpoints import Checkpoints
@@ -211,12 +211,12 @@ def train_run(
     """Train a model, write its run, and show its topics.
 
     Args:
-        source: what the run notes about where the documents are from.
+        source: the note about the source of the documents in the run.
         monitor: the measures that are taken during the training.
         monitor_every: the number of epochs between two measurements.
         more_epochs: the epochs that are added to a finished run; None trains as the settings say.
-        again: the content of the run's train.yaml, with which it can be repeated; None writes none.
-        validation: held-out documents over the words of the corpus, whose loss is measured; None for none.
+        again: the content of train.yaml, with which the run can be repeated. None writes no such file.
+        validation: held-out documents over the words of the corpus, whose loss is measured, or None.
     """
     from ..distributed import current
     from ..reports import run
@@ -272,7 +272,7 @@ def train_run(
 
 
 def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validation: Corpus | None) -> bool:
-    """Whether there is nothing to go on with, because the run of this model and these documents is complete.
+    """Return whether the run of this model and these documents is already complete.
 
     Raises:
         InputError: the directory has a complete run of another model, or of other documents.
@@ -291,18 +291,18 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validatio
     return True
 
 
-# Training in several processes, started by a launcher such as torchrun. The first process writes the run.
+# Training in several processes, started by a launcher such as torchrun.
 
 
 def are_several() -> bool:
-    """Whether a launcher has started this process together with others."""
+    """Return whether a launcher has started this process together with others."""
     size = os.environ.get("WORLD_SIZE", "")
     return size.isdecimal() and int(size) > 1
 
 
 @contextmanager
 def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
-    """Join the other processes, if there are any, and yield what this process does with the run.
+    """Join the other processes, if there are any, and yield the outcome for this process.
 
     Raises:
         InputError: the documents cannot be read by more than one process.
@@ -321,7 +321,7 @@ def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
         yield outcome
 
 
-# `train --continue`: more epochs for a run that has finished.
+# More epochs for a finished run (`train --continue`).
 
 
 def continue_run(
@@ -337,13 +337,13 @@ def continue_run(
 ) -> None:
     """Train the run in `outcome.out` for more epochs, and replace it.
 
-    With `outcome.resume`, a run that has these epochs already stays as it is, so that the command can be repeated.
+    With `outcome.resume`, a run that already has these epochs does not change, so that the command can be repeated.
 
     Args:
         source, options: the documents of the run, if it does not hold them.
         epochs: how many epochs are added.
         device: where the model is trained.
-        allow: modules of the user's own that may be imported for the model's class.
+        allow: the user's modules that may be imported for the class of the model.
         monitor: the measures that are taken during the training.
         monitor_every: the number of epochs between two measurements.
         held_out: validation and test documents, if they differ from those of the run.
@@ -370,7 +370,7 @@ def continue_run(
             raise InputError(
                 f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
             )
-        # Until the first checkpoint of the added epochs is written, there is only the state from which they begin.
+        # Before the first checkpoint of the added epochs, there is only the state from which they begin.
         goes_on = is_stopped(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
         held_out.check(model)
         noted = about.get("source")
@@ -391,7 +391,7 @@ def continue_run(
 
 
 def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
-    """The run's model, whose settings the fit has, and the content of metrics.json."""
+    """Return the model of the run, with the settings of its fit, and the content of metrics.json."""
     from ..models.loading import load
     from ..topics.saved import read_metrics
 
@@ -406,7 +406,7 @@ def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -
 
 
 def _settings(model: TopicModel) -> dict[str, Any]:
-    """The settings of the run's fit. A saved model has fixed word vectors in its weights, and not as a setting."""
+    """Return the settings of the run's fit. A saved model has fixed word vectors in its weights, not as a setting."""
     from ..embeddings.word_vectors import WordVectors
 
     settings: dict[str, Any] = model.get_params(deep=False)
@@ -418,7 +418,7 @@ def _settings(model: TopicModel) -> dict[str, Any]:
 def _documents(
     run: Path, model: TopicModel, noted: Any, source: str | None, options: Preparing, given: HeldOut, *, quiet: bool
 ) -> tuple[Corpus, Corpus | None]:
-    """The documents that the run was trained on, given or held by it, and those for validation, given or noted."""
+    """Return the training documents, given or held by the run, and the validation documents, given or noted in it."""
     from ..topics.saved import DOCUMENTS, read_stored
 
     held_out = given or HeldOut.recorded(noted)
@@ -427,7 +427,7 @@ def _documents(
         return held_out.divide(corpus, model, None if holds_corpus(source) else [])
     if not holds_corpus(run / DOCUMENTS):
         raise InputError(
-            f"{run} does not hold its documents; give what it was trained on, with the options of that call: "
+            f"{run} does not hold its documents; give the file, with the options of the first training: "
             f"topicloom train FILE --continue {shlex.quote(str(run))} ..."
         )
     corpus = read_stored(run, model.vocabulary_, model.n_topics)[0]
@@ -437,13 +437,13 @@ def _documents(
 
     path, reading, fields = (noted or {}).get("path"), held_out.reading or {}, corpus.fields.kinds()
     if path is None:
-        raise InputError(f"{run} does not say which file it was trained on; give it, with the options of that call")
+        raise InputError(f"{run} does not name its documents; give the file, with the options of the first training")
     parts = parts_of_source(path, model.vocabulary_, model.tokenizer_, reading, fields, held_out.split)
     return corpus, held_out.measured(parts, model)
 
 
 def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus, validation: Corpus | None) -> None:
-    """Make the final state of a run the first checkpoint, if it is that of the model and the documents."""
+    """Make the final state of a run the first checkpoint. Check that it belongs to the model and the documents."""
     from ..topics.saved import CHECKPOINTS, STATE
     from ..training.checkpoints import CHECKPOINT, final_state
 
@@ -459,7 +459,7 @@ def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus, valida
     state.write(folder / CHECKPOINT.format(1))
 
 
-_MODEL, _TOPICS = "loom", 20  # by default
+_MODEL, _TOPICS = "loom", 20  # the defaults
 
 
 @command
@@ -633,7 +633,7 @@ def train(
     held_out = HeldOut(split, validation, reading_of(options.reading))
     if continued is not None:
         if are_several():
-            raise InputError("a finished run is continued by one process; start it without others")
+            raise InputError("a finished run is continued by one process; start a single process")
         own = {
             "out": out,
             "model": model != _MODEL,
@@ -680,19 +680,19 @@ def train(
 
 
 def reading_of(reading: ReadOptions) -> dict[str, Any]:
-    """Return the options of reading that are not the defaults."""
+    """Return the options of reading that differ from the defaults."""
     return {f.name: getattr(reading, f.name) for f in fields(reading) if getattr(reading, f.name) != f.default}
 
 
 def _monitored(text: str) -> list[str]:
-    """The measures that --monitor names, so that a mistake is found before anything is read."""
+    """Return the measures that --monitor names. Mistakes are found before anything is read."""
     from ..metrics.catalogue import known_measures, measures_of
 
     return [] if text == "none" else known_measures(read_names(text), measures_of("monitor"), "`monitor`")
 
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Recipe = Recipe.default) -> TopicModel:
-    """A model whose settings are valid and whose device is there: mistakes are found before anything is read."""
+    """Return the model. Check its settings and its device, so that mistakes are found before anything is read."""
     from ..models import REGISTRY, model_class
     from ..models.base import published_settings
     from ..settings import check_settings, from_text
@@ -701,7 +701,7 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
     if epochs is not None:
         settings = settings | {"epochs": epochs}
     plain, _, setting = name.partition(":")
-    if setting and plain.lower() in map(str.lower, REGISTRY):  # as compare takes it
+    if setting and plain.lower() in map(str.lower, REGISTRY):  # the form that compare takes
         first = setting.partition("+")[0]
         raise InputError(f"--model {name}: give settings by --set, such as --model {plain} --set {first}")
     kind = model_class(name)
@@ -714,7 +714,7 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
 
 
 def _default_place(source: str) -> Path:
-    """runs/NAME for data/NAME.txt; runs/FOLDER-NAME if the former has a run of another source."""
+    """Return runs/NAME for data/NAME.txt, or runs/FOLDER-NAME if runs/NAME has a run of another source."""
     name = _stem(source)
     place = Path("runs") / name
     if source == "-" or _source_of(place) in (None, str(Path(source).resolve())):

@@ -219,7 +219,7 @@ def figures(
 
 
 def _require_free(folder: Path, kinds: Any, format: Format, overwrite: bool) -> None:
-    """Check that no picture would be overwritten, before any is drawn."""
+    """Check before drawing that no picture would be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give a directory as --out")
     taken = [path for name in kinds if (path := folder / f"{name}.{format.value}").exists()]
@@ -228,7 +228,7 @@ def _require_free(folder: Path, kinds: Any, format: Format, overwrite: bool) -> 
 
 
 def _remove_pages(folder: Path, name: str, format: Format, after: int) -> None:
-    """Remove the further pages of an earlier picture that had more."""
+    """Remove further pages of an earlier picture with more pages."""
     page = max(2, after + 1)
     while (path := folder / f"{name}-{page}.{format.value}").exists():
         path.unlink()
@@ -246,11 +246,11 @@ def _read_alphas(text: str) -> list[float | list[float]]:
     return [part[0] if len(part) == 1 else part for part in parts]
 
 
-# Commands that give topics and words to other programs, and that find what is near: export, nearest and vectors.
+# export, nearest and vectors.
 
 
 class Target(StrEnum):
-    """What a run is exported to."""
+    """The formats of an export."""
 
     topics = "topics"
     words = "words"
@@ -270,7 +270,7 @@ _ENDINGS = {
 
 
 class VectorMethod(StrEnum):
-    """How word vectors are trained."""
+    """The methods of training word vectors."""
 
     cbow = "cbow"
     skip_gram = "skip-gram"
@@ -323,8 +323,8 @@ def nearest(
     """Show the words and the topics that are nearest to a word or a topic.
 
     The space is that of the word vectors of an ETM. For any other model, words are near each other if they occur in the
-    same topics, and topics if they share words and documents, as in figures --kind similarity. A number is a topic if
-    there is one of this number.
+    same topics, and topics if they share words and documents. A number is read as a topic if there is a topic with
+    this number.
     """
     view = open_topics(run, allow)
     is_topic = item.isdecimal() and int(item) < view.n_topics

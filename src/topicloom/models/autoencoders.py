@@ -32,21 +32,21 @@ logger = logging.getLogger("topicloom")
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class VariationalTopicModel(NeuralTopicModel):
-    """The base of the neural models that draw theta from its posterior in training: variational autoencoders.
+    """The base of the variational autoencoders, which draw theta from its posterior in training.
 
     The settings that all neural models share are described in `help(topicloom.NeuralTopicModel)`.
 
     Training args:
-        n_samples: the number of draws of theta for each document, by which its loss is estimated.
+        n_samples: the number of draws of theta that estimate the loss of a document.
 
     Collapse args:
-        kl_weight: the weight of the divergence from the prior in the loss, as in a beta-VAE (Higgins et al. 2017). With
-            a weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
+        kl_weight: the weight of the divergence from the prior in the loss (beta-VAE, Higgins et al. 2017). With a
+            weight of 1, the loss is minus the evidence lower bound. With a higher weight, codes are less certain and
             more alike. With code_norm="fixed" it has less effect: the divergence of a Gaussian code hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
-            codes of short texts become uncertain before there are topics that they could tell apart. None is three
-            quarters of the epochs in `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" a quarter
-            of them, and in Loom a quarter of those before the sampling stage. In `partial_fit`, None is 0.
+            codes of short texts become uncertain before topics have formed. None is three quarters of the epochs of
+            `fit`; in DirichletVAE with the estimators "implicit", "rsvi" and "icdf" it is a quarter of them, and in
+            Loom a quarter of the epochs before the sampling stage. In `partial_fit`, None is 0.
 
     Examples:
         >>> import topicloom as tl
@@ -73,7 +73,7 @@ class VariationalTopicModel(NeuralTopicModel):
     @property
     def warmup_share(self) -> float:
         """The share of the epochs in which the divergence's weight rises by default."""
-        return 0.75  # benchmarks/shares_tried.md has what it changes
+        return 0.75  # benchmarks/shares_tried.md compares other values
 
     @property
     def has_limited_divergence(self) -> bool:
@@ -98,12 +98,12 @@ class VariationalTopicModel(NeuralTopicModel):
         if self.has_limited_divergence:
             if self.kl_weight != type(self).kl_weight or (self.kl_warmup or 0) > 0:
                 logger.warning(
-                    "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, with which the divergence "
+                    "`kl_weight` and `kl_warmup` have less effect with `code_norm='fixed'`, because the divergence "
                     "from the prior changes less; try `code_norm='mean'`"
                 )
         elif is_new_fit and plan.kl_weight > 0 and plan.kl_warmup > plan.epochs and plan.cycle_end is None:
             logger.warning(
-                "the warm-up is longer than the training, so the weight of the divergence rises to %.3g and not to %g; "
+                "the warm-up is longer than the training, so the weight of the divergence rises only to %.3g, not %g; "
                 "try `kl_warmup=%g`",
                 plan.kl_weight * plan.epochs / plan.kl_warmup, plan.kl_weight, self.warmup_share * plan.epochs,
             )  # fmt: skip
@@ -119,7 +119,7 @@ class GaussianNetwork(VariationalNetwork):
         settings: the estimator.
         words: the vocabulary.
         generator: draws the initial weights of the encoder.
-        scaled: as in `GaussianHead`.
+        scaled: whether code_norm="mean" has learned scales.
     """
 
     prior: Prior

@@ -80,18 +80,18 @@ logger = logging.getLogger("topicloom")
 
 Perplexity = Literal["bound", "completion"]
 
-_WORDS_IN_NOTEBOOKS = 10  # of each topic
-# What an edited model has in common with the trained one.
+_WORDS_IN_NOTEBOOKS = 10  # words shown for each topic
+# Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
     "feature_names_in_", "fields_", "settings_",
 )  # fmt: skip
-# Settings with which training has failed, in the order in which they are named.
+# Settings that can make training fail. Messages name them in this order.
 _SUSPECTS = (
     "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
     "kl_weight", "mmd_weight", "critic_weight", "learning_rate", "min_diversity",
 )  # fmt: skip
-# The words and their columns, by network. They are not in the model, which inference does not change.
+# The words and their columns, by network. They are kept outside the model, because inference must not change it.
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
 
 
@@ -135,7 +135,8 @@ class TopicModel(
         history_: a list with a dictionary for each epoch: the terms of the loss, and the measures of collapse.
         tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
         n_features_in_: the size of the vocabulary V.
-        fields_: what is known of each training document besides its words, as `topicloom.models.words.Words` has it.
+        fields_: the fields of the training documents by name: the length of "vectors", 1 for "times" and for numbers,
+            and the names of the categories for a covariate that has categories.
 
     Examples:
         >>> import topicloom as tl
@@ -155,7 +156,7 @@ class TopicModel(
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
-    settings_without_effect: ClassVar[tuple[str, ...]] = ("device", "verbose")  # on what is learned
+    settings_without_effect: ClassVar[tuple[str, ...]] = ("device", "verbose")  # they do not change what is learned
 
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY
@@ -178,12 +179,12 @@ class TopicModel(
             overrides: settings that differ from the paper.
 
         Raises:
-            SettingError: the model has no paper, or does not depart from it, or there is no such setting.
+            SettingError: the model has no paper, its defaults are those of its paper, or a setting does not exist.
         """
         settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls), **overrides}
         return cls(**settings)
 
-    # What a model defines.
+    # Methods that a model defines.
 
     @abstractmethod
     def build_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
@@ -215,10 +216,10 @@ class TopicModel(
 
     @abstractmethod
     def partial_fit_corpus(self, corpus: Corpus) -> None:
-        """Learn from more documents in one pass, as `fit_corpus` does from all of them."""
+        """Learn from more documents in one pass, and adopt the trained network."""
 
     def check_combinations(self) -> None:
-        """Raise SettingError if settings cannot be combined, each of which is allowed. By default, do nothing."""
+        """Raise SettingError if settings that are valid alone cannot be combined. By default, do nothing."""
 
     @property
     def n_history_rows(self) -> int:
@@ -226,7 +227,7 @@ class TopicModel(
         return self.rows_of(int(getattr(self, "epochs", None) or 0))
 
     def rows_of(self, epochs: int) -> int:
-        """Return how many rows so many epochs have in `history_`."""
+        """Return the number of rows that `history_` has for this many epochs."""
         return epochs
 
     # Learning.
@@ -305,18 +306,21 @@ class TopicModel(
         call; models that are trained by gradient descent keep the last 1,000.
 
         Args:
-            X, y, vocabulary: as for `fit`. A matrix with another vocabulary is matched word by word.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (D, V), sparse or dense.
+            y: not used; it is there for scikit-learn.
+            vocabulary: the words of the columns, if X is a matrix. Another vocabulary is matched word by word.
 
         Returns:
             the model itself.
 
         Raises:
-            InputError, TrainingDivergedError: as for `fit`.
+            InputError: X or a setting cannot be used, or the model has edits.
+            TrainingDivergedError: a loss is not finite.
         """
         self._refuse_training_of_edited()
         refuse_vocabulary_as_y(X, y)
         if current().size > 1:
-            raise SettingError("`partial_fit` learns in one process; use `fit`, or start it without others")
+            raise SettingError("`partial_fit` learns in one process; use `fit`, or start a single process")
         if not hasattr(self, "components_"):
             with self._kept_on_mistakes():
                 corpus = self._begin(X, vocabulary)
@@ -355,11 +359,11 @@ class TopicModel(
             raise
 
     def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
-        """Check the settings, discard an earlier fit, and return X as a corpus whose words are noted."""
+        """Check the settings, discard an earlier fit, note the words of X, and return X as a corpus."""
         settle_settings(self)
         self.check_combinations()
         if current().size > 1 and not self.uses_ranks:
-            raise SettingError(f"{type(self).__name__} is trained by one process; start it without others")
+            raise SettingError(f"{type(self).__name__} is trained by one process; start a single process")
         for learned in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, learned)  # an earlier fit has topics over other words
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
@@ -400,8 +404,11 @@ class TopicModel(
         """Return X as a corpus over the model's words.
 
         Args:
-            X: as for `infer`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             vocabulary: the words of the columns, if X is a matrix with another vocabulary.
+
+        Raises:
+            InputError: X cannot be used.
         """
         check_is_fitted(self, "components_")
         return self._over_words(X, vocabulary)
@@ -410,10 +417,12 @@ class TopicModel(
         """Infer the topics of documents, and return them together with the ids, labels, times and texts that X has.
 
         Args:
-            X: as for `fit`. Texts are split as in training, and a Corpus with other words is matched word by word.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+                Texts are split as in training. A Corpus with other words is matched word by word.
 
         Returns:
-            an object with theta (n_docs, K), the documents that have no known word, and the fields of the documents.
+            an object with `theta` (n_docs, K), `empty` (n_docs,), which is True for documents without a known word, and
+            `fields`, such as ids and labels.
 
         Raises:
             InputError: X cannot be used.
@@ -421,11 +430,11 @@ class TopicModel(
         return self.infer_with(X)
 
     def infer_with(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
-        """Infer the topics of documents with another posterior than that of the network.
+        """Infer the topics of documents with another posterior.
 
         Args:
-            X: as for `infer`.
-            posterior: a function from a batch to a posterior; None is `network_.posterior`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+            posterior: a function from a batch to a posterior. None is the posterior of the network.
         """
         corpus = self.documents(X)
         return document_topics(self.network_, corpus, posterior)
@@ -434,7 +443,7 @@ class TopicModel(
         """Infer the topic shares of documents.
 
         Args:
-            X: as for `infer`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
 
         Returns:
             (n_docs, K) float32; rows sum to 1, and row i is always document i. A document without a known word gets
@@ -448,8 +457,15 @@ class TopicModel(
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log likelihood per token in nats by document completion, -log(`perplexity(X)`).
 
-        Higher is better. The tokens are those of the halves that `perplexity(X)` scores, so settings that
-        `GridSearchCV` chooses by this score have the lowest perplexity.
+        Higher is better. The score counts the same tokens as `perplexity(X)`, so `GridSearchCV` chooses the settings
+        with the lowest perplexity.
+
+        Args:
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+            y: not used; it is there for scikit-learn.
+
+        Raises:
+            InputError: no document has a word that the model knows, or there is no token to score.
         """
         return -float(np.log(self.perplexity(X)))
 
@@ -459,9 +475,10 @@ class TopicModel(
         Lower is better.
 
         Args:
-            X: as for `infer`.
-            method: as for `log_likelihood`. The bound can be so loose that its perplexity says little: on short titles
-                it was 2.4e12 where completion gave 336.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+            method: "completion" infers theta from one half of each document's tokens and scores the other half. "bound"
+                uses the evidence lower bound of all tokens. The bound can be too loose to be useful: on short titles
+                its perplexity was 2.4e12, and that of completion 336.
             average: "corpus" gives every token the same weight: exp(-sum of log likelihoods / sum of tokens).
                 "document" gives every document the same weight: exp(-mean of log likelihood / tokens), as papers on
                 neural models do since Miao et al. 2016.
@@ -481,7 +498,7 @@ class TopicModel(
         """Return the log likelihood of each document in nats, (n_docs,), and the number of its tokens, (n_docs,).
 
         Args:
-            X: as for `infer`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             method: "completion" infers theta from one half of each document's tokens and scores the other half, with
                 the model's own p(w | theta). A fixed seed draws the halves. "bound" is the evidence lower bound of all
                 tokens, and not available for a model that was trained with `criterion="bernoulli"`.
@@ -501,8 +518,8 @@ class TopicModel(
             raise SettingError(f'method should be "completion" or "bound"; it is {method!r}')
         if not self.network_.bounds_tokens:
             raise SettingError(
-                'edited models have no bound, and those with `criterion="bernoulli"` have only one of the presence of '
-                'words; use `method="completion"`'
+                'edited models have no bound, and with `criterion="bernoulli"` it is a bound of the presence of words; '
+                'use `method="completion"`'
             )
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)
 
@@ -510,7 +527,7 @@ class TopicModel(
         """Return the position of each document in the latent space, and its divergence from the prior in nats.
 
         Args:
-            X: as for `infer`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
 
         Returns:
             code: (n_docs, L). For a Gaussian posterior, the mean of the code; for a Dirichlet or Weibull posterior, the
@@ -524,8 +541,8 @@ class TopicModel(
     def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
         """Return what the model expects between two documents, at equal steps on a straight line in the latent space.
 
-        The line is that of `latent`: for a Gaussian posterior it runs between the means of the codes; for other models
-        it runs between log-weights or log-ratios of theta. The first step has the topics of `transform(a)`, and the
+        For a Gaussian posterior, the line runs between the means of the codes. For other models, it runs between
+        log-weights or log-ratios of theta. The first step has the topics of `transform(a)`, and the
         last step those of `transform(b)`.
 
         Args:
@@ -533,7 +550,7 @@ class TopicModel(
                 a list, or a Corpus with one document.
             b: the last document.
             steps: the number of steps; both documents count as steps.
-            top_n: the number of words for each step, which are ranked as `topics` ranks those of a topic.
+            top_n: the number of words for each step. They are ranked by the rule that ranks the words of topics.
 
         Raises:
             InputError: `a` or `b` is not one document, or contains no word that the model knows.
@@ -554,10 +571,17 @@ class TopicModel(
         return corpus
 
     def encode(self, X: Any) -> sp.csr_array:
-        """Return the counts of X over the model's words, (n_docs, V); X as for `infer`."""
+        """Return the counts of documents over the model's words, (n_docs, V).
+
+        Args:
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+
+        Raises:
+            InputError: X cannot be used.
+        """
         return self.documents(X).counts
 
-    # Topics, and their edits. Each edit returns a new model; see docs/topics.md for what it does to theta and to words.
+    # Topics and their edits. Each edit returns a new model. docs/topics.md describes its effect on theta and words.
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic.
@@ -582,7 +606,7 @@ class TopicModel(
 
     @property
     def edits(self) -> list[Edit]:
-        """What was done to the topics of the trained model, as dictionaries that `apply` takes; [] for that model."""
+        """The edits since the training, as dictionaries that `apply` takes; empty for a trained model."""
         applied = self._applied_edits
         return [] if applied is None else copy.deepcopy(applied.edits)
 
@@ -599,7 +623,7 @@ class TopicModel(
 
     @property
     def given_names(self) -> list[str | None]:
-        """The name that each topic was given; None for one without."""
+        """The name that a user gave to each topic, or None."""
         check_is_fitted(self, "components_")
         names = {} if self._applied_edits is None else self._applied_edits.names
         return [names.get(column) for column in range(len(self.components_))]
@@ -611,19 +635,20 @@ class TopicModel(
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of the model's weights and words, by which a file of edits names the model it belongs to."""
+        """A short hash of the model's weights and words. A file of edits names its model by this hash."""
         check_is_fitted(self, "components_")
         return fingerprint_of(self.network_, self.vocabulary_)
 
     def merge(self, topics: Sequence[int], documents: Any = None) -> Self:
-        """Return a model in which topics are one.
+        """Return a model in which some topics are merged into one.
 
-        Its theta is the sum of theirs, and its words are the mean of theirs, weighted by their shares. It takes the
-        place of the first one, and later topics move up.
+        The shares of the merged topics are added. Their word distributions are averaged, weighted by the shares of the
+        topics. The merged topic takes the place of the first one, and later topics move up.
 
         Args:
             topics: two or more topics.
-            documents: as for `apply`.
+            documents: documents in any form that `infer` takes, usually those of training, whose topic shares are the
+                weights. Without documents, the weights are the model's average shares.
 
         Raises:
             InputError: a topic does not exist or is named twice, or only one topic would be left.
@@ -633,12 +658,13 @@ class TopicModel(
     def drop(self, topics: int | Sequence[int], documents: Any = None) -> Self:
         """Return a model without some topics.
 
-        The rest of theta is divided by its sum. A document with less than a hundredth of its shares in the remaining
-        topics gets the average shares, as a document without known words does.
+        The remaining shares of a document are divided by their sum. If this sum is less than 0.01, the document gets
+        the average shares, like a document without known words.
 
         Args:
             topics: a topic, or several.
-            documents: as for `apply`.
+            documents: documents in any form that `infer` takes, usually those of training. Their topic shares weight
+                topics that were merged. Without documents, the weights are the model's average shares.
 
         Raises:
             InputError: a topic does not exist or is named twice, or fewer than two topics would be left.
@@ -649,7 +675,7 @@ class TopicModel(
         """Return a model with names for some topics.
 
         Args:
-            names: the name of a topic, or None to take its name away, such as {3: "shipping"}.
+            names: new names by the number of the topic, such as {3: "shipping"}. None removes a name.
 
         Raises:
             InputError: a topic does not exist, or a name is empty or that of another topic.
@@ -659,11 +685,13 @@ class TopicModel(
     def reduce_to(self, n_topics: int, documents: Any = None) -> Self:
         """Return a model with fewer topics, in which the most similar ones are merged step by step.
 
-        Topics are similar if they share words, and if they share documents as far as `documents` are given.
+        Topics are similar if they share words and, if `documents` are given, if they share documents.
 
         Args:
             n_topics: the number of topics that are left.
-            documents: as for `apply`.
+            documents: documents in any form that `infer` takes, usually those of training. They show which topics occur
+                together, and their topic shares are the weights of merged topics. Without documents, the weights are
+                the model's average shares.
 
         Raises:
             InputError: there are not more than `n_topics` topics.
@@ -696,8 +724,8 @@ class TopicModel(
                 {"split": 4, "into": 3}]. Every number is that of a topic of this model, before any edit of the list.
             documents: documents in any form that `infer` takes, usually those of training. Merged topics are weighted
                 by their shares in them; without documents, by the model's own average shares. A split needs them.
-            matching: for edits of another model, the number that each of its topics has in this model, None for a topic
-                without a counterpart, whose edits are left out with a warning.
+            matching: for edits of another model, the number in this model of each topic of the other one. None marks a
+                topic without a counterpart; its edits are left out with a warning.
 
         Raises:
             InputError: an edit cannot be applied; the model is as it was.
@@ -714,10 +742,11 @@ class TopicModel(
         documents: DocumentTopics,
         matching: Sequence[int | None] | None = None,
     ) -> tuple[Self, DocumentTopics]:
-        """Do as `apply` does, given documents whose topics are known, and return their topics after the edits too.
+        """Apply edits to the model and to documents whose topics are known. Return the new model and the new topics.
 
         Args:
-            edits, matching: as for `apply`.
+            edits: a list such as [{"merge": [3, 7]}, {"drop": [5]}], with the numbers of topics before any edit.
+            matching: for edits of another model, the number in this model of each topic of the other one, or None.
             corpus: documents over the model's words.
             documents: what `infer(corpus)` returned.
         """
@@ -750,11 +779,11 @@ class TopicModel(
             delattr(model, learned)
         model.n_topics, model.seed_words = len(applied.numbering), None
         model.base_, model.applied_edits_ = self.origin, applied
-        TopicModel.adopt_network(model, network)  # what a class learns of its own network is in base_
+        TopicModel.adopt_network(model, network)  # attributes of a class's own network stay in base_
         return model
 
     def refuse_edits(self, action: str) -> None:
-        """Raise InputError if this model has edits. A method that reads the trained network alone calls it first.
+        """Raise InputError if this model has edits. Methods that read the trained network alone call this first.
 
         Args:
             action: what cannot be done, such as "`predict`".
@@ -814,11 +843,11 @@ class TopicModel(
         Args:
             config: the content of config.json.
             vocabulary: the V words.
-            tensors: the content of model.safetensors, which is emptied of all but the weights.
+            tensors: the content of model.safetensors. All entries but the weights are removed from it.
 
         Raises:
-            ValueError: the files do not fit together, or contain what no model can have.
-            SettingError: the class does not have a setting, or a setting cannot have its value.
+            ValueError: the files do not fit together, or contain values that no model can have.
+            SettingError: the class does not have a setting, or the value of a setting is not allowed.
         """
         refuse_paths(cls, config["settings"])
         model = cls(**from_text(cls, config["settings"]))
@@ -835,7 +864,7 @@ class TopicModel(
         model.history_ = config["history"]
         model.fields_ = {name: field_kind(kind) for name, kind in config.get("fields", {}).items()}
         if config["named_columns"]:
-            model.feature_names_in_ = np.array(vocabulary, dtype=object)  # a data frame's columns are checked again
+            model.feature_names_in_ = np.array(vocabulary, dtype=object)  # so that columns of data frames are checked
         for name in COUNTS:
             setattr(model, name, tensors.pop(name).numpy())
         tensors.pop(COMPONENTS)  # it is computed from the weights
@@ -846,12 +875,12 @@ class TopicModel(
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
             raise ValueError(f"{WEIGHTS} does not fit the network that {cls.__name__} builds: {reason}") from None
-        if torch.get_default_dtype() != torch.float32:  # which the user may have changed; batches are in float32
+        if torch.get_default_dtype() != torch.float32:  # a user may have changed it, but batches are float32
             network.float()
         model.adopt_network(network.on(choose_device(model.device), seed=0))
         return model
 
-    # What the methods of a model use.
+    # Methods for subclasses.
 
     def adopt_network(self, network: TopicNetwork) -> None:
         """Make a trained network the one that `transform` and `topics` use."""
@@ -879,7 +908,7 @@ class TopicModel(
         return CollapseWatch.of(reader, self.word_counts_, self.n_topics)
 
     def warn_of_collapse(self, watch: CollapseWatch) -> None:
-        """Warn if the trained network has collapsed; it need not be the network of the last epoch."""
+        """Warn if the trained network has collapsed. It may be the network of an earlier epoch than the last one."""
         if not current().is_first:
             return
         row = self.history_[-1] | evaluated(self.network_, device_of(self.network_), watch)
@@ -900,7 +929,7 @@ class TopicModel(
         return _settings_to_try(self, self.helpful_settings(sign))
 
     def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
-        """Return settings with values that help against a sign of collapse, in the order in which they are named.
+        """Return settings with values that help against a sign of collapse. Messages name them in this order.
 
         Args:
             sign: what is wrong.
@@ -923,7 +952,7 @@ class TopicModel(
         )
 
     def _columns(self) -> dict[str, int]:
-        """Return the column of each word, which is computed once for a network."""
+        """Return the column of each word. It is computed once for each network."""
         network = getattr(self, "network_", None)
         words, columns = _columns_of.get(network, (None, {})) if network is not None else (None, {})
         if words is not self.vocabulary_:
@@ -945,8 +974,8 @@ class TopicModel(
             raise InputError(message if len(message) < 300 else f"{message[:297]}...") from None
         except (TypeError, RuntimeError):
             if isinstance(X, np.ndarray | list | tuple):
-                raise  # the checks of scikit-learn want its own error
-            raise no_matrix(X) from None  # a sparse tensor, or one that has a gradient
+                raise  # scikit-learn's own checks expect this error
+            raise no_matrix(X) from None  # such as a sparse tensor, or a tensor with a gradient
         return matrix, getattr(self, "feature_names_in_", None)
 
     def _check_columns(self, X: Any) -> None:
@@ -963,9 +992,9 @@ class TopicModel(
                 "Corpus.from_counts(frame), whose words are found by their names"
             )
 
-    # What scikit-learn and notebooks ask of an estimator.
+    # The interface for scikit-learn and notebooks.
 
-    if TYPE_CHECKING:  # a method of scikit-learn, which has no types
+    if TYPE_CHECKING:  # the types of a method of scikit-learn, which has none
 
         def set_output(self, *, transform: Literal["default", "pandas", "polars"] | None = None) -> Self: ...
 
@@ -977,12 +1006,18 @@ class TopicModel(
         """Learn the topics of documents, and return their topic shares.
 
         Args:
-            X, y, options: as for `fit`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+            y: not used; it is there for scikit-learn.
+            options: further arguments of `fit`, such as `callbacks` or `checkpoint`.
 
         Returns:
-            what `transform` returns.
+            (n_docs, K) float32; rows sum to 1.
+
+        Raises:
+            InputError: X or a setting cannot be used.
+            TrainingDivergedError: a loss is not finite.
         """
-        kept = list(X) if isinstance(X, Iterator) else X  # which is read twice
+        kept = list(X) if isinstance(X, Iterator) else X  # X is read twice
         shares: Array = super().fit_transform(kept, y, **options)
         return shares
 
@@ -990,8 +1025,8 @@ class TopicModel(
         """Return a name for each column of theta, such as "gsm0".
 
         Args:
-            input_features: the names of the columns of counts, which are only checked; or the name of a column of
-                texts, which `ColumnTransformer` gives.
+            input_features: the names of the columns of counts, which are only checked; or, from scikit-learn's
+                ColumnTransformer, the name of a column of texts.
         """
         of_texts = input_features is not None and len(input_features) == 1  # counts have two columns or more
         names: Array = super().get_feature_names_out(None if of_texts else input_features)
@@ -1034,8 +1069,8 @@ class TopicModel(
 def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:
     """Return a clause such as "try `a=1` or `b=2`".
 
-    Suspects that differ from the model's defaults come first, with the default as the value to try, because defaults
-    are known to work.
+    Suspicious settings that differ from the model's defaults come first. The value to try is their default, because
+    defaults are known to work.
 
     Args:
         model: the estimator.
@@ -1065,7 +1100,7 @@ def published_settings(kind: type[Any]) -> dict[str, Any]:
     """Return the settings of the paper of a model, given its class.
 
     Raises:
-        SettingError: the model has no paper, or does not depart from it.
+        SettingError: the model has no paper, or its defaults are those of its paper.
     """
     settings: dict[str, Any] = getattr(kind, "published", {})
     if not settings:
@@ -1076,8 +1111,8 @@ def published_settings(kind: type[Any]) -> dict[str, Any]:
 def _by_value(model: TopicModel) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
     """Send a model to another process by multiprocessing as pickle does it, which copies the weights.
 
-    Otherwise torch would share their memory: training in the other process would change this model, and a process could
-    not be started with a model in which two tensors share their memory.
+    Without this, torch would share the memory of the weights. Training in the other process would then change this
+    model, and no process could be started with a model in which two tensors share memory.
     """
     return pickle.loads, (pickle.dumps(model),)
 

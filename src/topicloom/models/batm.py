@@ -51,14 +51,13 @@ from .etm import EmbeddedTopicModel
 from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
-# A critic that distinguishes two kinds of pairs of theta and a document, and documents that are drawn for it.
+# The critic, and the documents that are drawn for it.
 #
-# Both kinds of pairs are sparse, because only the tokens of the drawn documents are kept. A real and a drawn document
-# then differ in their words alone. A smooth p(w | theta) would differ in its lack of zeros too, which a critic notices.
+# Drawn documents are sparse, like real ones. A critic would recognise a smooth p(w | theta) by its lack of zeros.
 
-_SLOPE = 0.1  # of the leaky rectifiers below zero
-_OF_BATCH = 1 << 20  # tokens that are drawn for a batch at most
-_OF_DOCUMENT = 10_000  # tokens of a longer document that are drawn in any case
+_SLOPE = 0.1  # the slope of the leaky rectifiers below zero
+_OF_BATCH = 1 << 20  # the most tokens that are drawn for a batch
+_OF_DOCUMENT = 10_000  # the least number of tokens that are drawn for a longer document
 
 
 class PairCritic(nn.Module):
@@ -124,8 +123,8 @@ def draw_documents(theta: Tensor, topic_word: Tensor, lengths: Tensor, generator
         generator: draws the topics and words.
 
     Returns:
-        B documents. A word that is drawn twice has two entries of 1. Of a very long document, at least 10,000 tokens
-        are drawn, whose weights sum to its length, so that memory is bounded.
+        B documents. A word that is drawn twice has two entries of 1. To bound memory, a very long document may have
+        fewer tokens, but at least 10,000. Their weights sum to its length.
     """
     generator = step().own(generator)
     n_docs, n_words = len(theta), topic_word.shape[1]
@@ -155,7 +154,7 @@ def _choose(probabilities: Tensor, rows: Tensor, generator: torch.Generator) -> 
 
 
 def _uniform(n: int, generator: torch.Generator, device: torch.device) -> Tensor:
-    """Draw n numbers from [0, 1) in double precision: on `device` if it has it, and else on the CPU."""
+    """Draw n numbers from [0, 1) in double precision: on `device` if it supports that, and otherwise on the CPU."""
     if _has_double_precision(device):
         return torch.rand(n, generator=generator, dtype=torch.float64, device=device)
     halves = torch.rand(2, n, generator=generator, device=device).cpu().double()  # (2, n) multiples of 2^-24
@@ -214,10 +213,10 @@ class BATMNetwork(DeterministicNetwork):
         drawn = draw_documents(theta, topic_word, batch.counts.totals, self.generator)
         with torch.no_grad():
             seen = self.critic.read(batch.counts), self.critic.read(drawn)  # (B, H) both
-        # Drawn words have no gradient, so that of their expectation theta beta W is used. No tensor is (B, V).
+        # Drawn words have no gradient, so the gradient of their expectation theta beta W is used. No tensor is (B, V).
         expected = theta @ (topic_word @ self.critic.words)  # (B, K) (K, V) (V, H)
         straight_through = seen[1] + expected - expected.detach()  # (B, H)
-        # If documents are reconstructed, the shares follow that alone.
+        # If documents are reconstructed, only the reconstruction moves the shares.
         compared = self.shares.unmoved(z) if self.reconstruction_weight > 0 else z  # (B, K)
         gap = self.critic(torch.softmax(compared, dim=1), seen[0]) - self.critic(theta, straight_through)  # (B,)
         score = self.decoder.score(real_theta, self.scored(batch.counts), self.criterion)  # (B,)

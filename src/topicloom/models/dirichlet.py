@@ -16,7 +16,8 @@ is in the document. The number of topics in a document and their evenness are th
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - a(x) is alpha plus a number of tokens for each topic, which is a softmax of a batch-normalised layer times the tokens
   of the document, and not a softplus (code_norm="shift"). Every topic is then in use from the first step, and a short
-  document costs few nats. As how many tokens each token counts is learned within bounds.
+  document costs few nats. The weight of a token in the posterior is learned
+  within bounds.
 - The weight of the divergence is .1, with `sparsity` .15, and 1 with "laplace" (kl_weight=1). It rises in the first
   quarter of the epochs, with "laplace" and "weibull" in three quarters of them, and not in 100 epochs (kl_warmup=100).
 - With "weibull", the prior has Weibull variables as well (divergence="gammas").
@@ -60,9 +61,9 @@ from .autoencoders import VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
-# The default Dirichlet parameters of each topic, for the Laplace estimator and for the others.
+# The default Dirichlet parameters: with the Laplace estimator, and with the others.
 _LAPLACE_ALPHA, _ALPHA = 0.3, 0.07
-_LEAST_WEIBULL_ALPHA = 0.05  # Weibull variables are unlike gamma variables of smaller parameters: .3 nats apart here
+_LEAST_WEIBULL_ALPHA = 0.05  # here a Weibull is .3 nats from the gamma; for smaller parameters it is even farther
 
 Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
 
@@ -111,7 +112,7 @@ class DirichletNetwork(VariationalNetwork):
 
     @abstractmethod
     def weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
-        """Return q(theta | x), or with a sparsity that of the weights of the topics that are present.
+        """Return q(theta | x). With `sparsity`, return the posterior of the weights of the topics that are present.
 
         Args:
             h: (B, H) hidden vectors.
@@ -165,7 +166,7 @@ class WeibullNetwork(DirichletNetwork):
         alpha = self.alpha.clamp_min(_LEAST_WEIBULL_ALPHA) if self.of_gammas else self.alpha  # (K,)
         k, log_scale = self.head(h, alpha, totals)  # (B, K), (B, K)
         if self.of_gammas:
-            # The divergence would draw the shares to where E[log weight] of a Weibull and of a gamma agree.
+            # A gradient would move the shares until E[log weight] of a Weibull and of a gamma agree.
             return WeibullPosterior(k, log_scale, alpha.detach())
         return WeibullPosterior(k, log_scale, alpha, self.head.prior_shape(alpha))
 
@@ -203,8 +204,8 @@ class DirichletVAE(VariationalTopicModel):
     The settings that the variational models share are described in `help(topicloom.VariationalTopicModel)`.
 
     Text args:
-        augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. With
-            more, the correction of the gradient is smaller.
+        augmentation: the number of uniform variables that the "rsvi" estimator draws for each gamma variable. A larger
+            number makes the correction of the gradient smaller.
 
     Shape args:
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
@@ -213,29 +214,29 @@ class DirichletVAE(VariationalTopicModel):
     Prior args:
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
             topics. None is 0.07, or 0.3 with the "laplace" estimator, which approximates small parameters badly.
-        concentration: as how many tokens each token of a document counts in its posterior. A larger value makes the
-            posterior more certain. With code_norm="mean" it is the most that is learned, with "affine" where learning
-            starts. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
+        concentration: the weight of one observed token in the posterior, shared by all documents. A larger value makes
+            the posterior more certain. With code_norm="mean" it is the upper bound of the learned weight, and with
+            "affine" its initial value. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         sparsity: the prior probability that a topic is in a document. None gives every document all topics.
-        divergence: that of the Dirichlets, or that of the K gamma variables of which they consist: "gammas", as Joo et
-            al. (2019) have with the "icdf" estimator. With "implicit", "rsvi" and "icdf", the two differ by the
-            divergence of the gammas' sums, which is a constant if `code_norm` is "fixed". With "weibull", "gammas" is
-            the divergence from gamma variables, with parameters of at least 0.05 (Zhang et al. 2018); otherwise it is
-            that from Weibull variables with the same means, which bounds the likelihood of short texts far better. Not
-            used by "laplace".
+        divergence: "dirichlets" is the divergence of the Dirichlets. "gammas" is that of the K gamma variables that
+            make up a Dirichlet (Joo et al. 2019, with the "icdf" estimator). With "implicit", "rsvi" and "icdf", the
+            two differ by the divergence of the gammas' sums, which is constant if `code_norm` is "fixed". With
+            "weibull", "gammas" is the divergence from gamma variables with parameters of at least 0.05 (Zhang et al.
+            2018). The default there is the divergence from Weibull variables with the same means, which bounds the
+            likelihood of short texts far better. Not used by "laplace".
 
     Training args:
         estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
             "weibull" or "laplace". benchmarks/gradients.md compares them.
-        temperature: if there is a sparsity, the temperature at which it is drawn whether a topic is in a document. A
-            lower value is closer to a choice between yes and no.
+        temperature: with `sparsity`, the temperature of the relaxed Bernoulli draws that decide which topics are in a
+            document. A lower value is closer to a choice between yes and no.
 
     Collapse args:
-        kl_weight: as in `VariationalTopicModel`. None is 0.1, or 0.15 with a `sparsity`, or 1 with the "laplace"
-            estimator.
+        kl_weight: the weight of the divergence from the prior in the loss. None is 0.1, or 0.15 with a `sparsity`, or
+            1 with the "laplace" estimator.
         batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
-        batch_norm_eps: the number that this normalisation adds to the variance. With .001, as in TensorFlow, words with
-            small weights do not get those of common words.
+        batch_norm_eps: the number that this normalisation adds to the variance. With .001, TensorFlow's value, rare
+            words with small weights do not get the weights of common words.
 
     Examples:
         >>> import topicloom as tl

@@ -1,9 +1,9 @@
 """Edits of a fitted model: topics that people merged, dropped, renamed or split.
 
 An edited model is the trained model with an edited network and a list of edits. The trained network infers theta, and
-the steps of the edits are applied to it (`nn.edited`), so that an edited model is used, saved and loaded as any other.
-`Editor` applies edits to a network and to documents whose topics are known. A topic is split by LDA on what the topic
-has of each document (`fit_parts`).
+the steps of the edits are applied to it (nn/edited.py). An edited model is used, saved and loaded like any other.
+`Editor` applies edits to a network and to documents whose topics are known. `fit_parts` splits a
+topic by LDA of the tokens that it has in each document.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from .inference import Array, device_of, each_batch
 
 logger = logging.getLogger("topicloom")
 
-BASE = "base."  # before the names of the trained network's weights
+BASE = "base."  # the prefix of the names of the trained network's weights
 
 
 @dataclass(frozen=True)
 class AppliedEdits:
-    """What people did to the topics of a trained model.
+    """The edits of a trained model, and the numbers and names of its topics.
 
     Attributes:
         edits: all edits since the training, with the numbers of the trained topics.
-        numbering: the columns of theta that these numbers have now.
+        numbering: the present columns of theta of these numbers.
         names: the given names of columns.
     """
 
@@ -63,7 +63,7 @@ class AppliedEdits:
 
 
 def edited_network(network: TopicNetwork) -> EditedNetwork:
-    """Return a network as one that can have further steps."""
+    """Return a network to which steps can be added."""
     return network if isinstance(network, EditedNetwork) else EditedNetwork(network, [])
 
 
@@ -236,11 +236,11 @@ def _names_after(names: Mapping[int, str], assign: Array) -> dict[int, str]:
 # The parts of a topic.
 
 _FEWEST_PASSES, _MOST_PASSES = 6, 40
-_DOCUMENTS_READ = 60_000  # in all passes, if that many passes are allowed
-_FEWEST_TOKENS = 1.0  # of a topic in a document that the parts are learned from
-_MOST_DOCUMENTS = 10_000  # that the parts are learned from; of more, so many are drawn
+_DOCUMENTS_READ = 60_000  # documents read in all passes, if the number of passes allows it
+_FEWEST_TOKENS = 1.0  # documents with fewer tokens of the topic are left out
+_MOST_DOCUMENTS = 10_000  # the parts are learned from a sample of this size if there are more documents
 _ETA = 0.1  # the Dirichlet parameter of the parts' words; a larger one makes one part take most of the topic
-_SMALLEST = 0.01  # of a count; smaller ones are left out of learning
+_SMALLEST = 0.01  # smaller counts are left out
 
 
 def fit_parts(
@@ -248,9 +248,9 @@ def fit_parts(
 ) -> MeanFieldNetwork:
     """Learn the parts of a topic.
 
-    LDA (online variational Bayes) divides x_dv p(k | v, d), what topic k has of each document, among n topics. It gives
-    r(j | v), the share of part j in word v; and beta_jv, proportional to beta_kv r(j | v), is the part. So the mean of
-    the parts, weighted by their shares, is the topic itself.
+    x_dv p(k | v, d) are the tokens of topic k in each document. LDA (online variational Bayes) divides them among n
+    topics, which gives r(j | v), the share of part j in word v. The word distribution of part j, beta_jv, is in
+    proportion to beta_kv r(j | v). The mean of the parts, weighted by their shares, is the topic itself.
 
     Args:
         network: the network with the topic.
@@ -289,7 +289,7 @@ def fit_parts(
             f"{corpus.n_docs}, with {counted(len(words), 'different word')}; give more documents or ask for fewer parts"
         )
     topic = beta_t[:, column].cpu().double().numpy()  # (V,)
-    given = np.full((n_parts, len(topic)), 1 / n_parts)  # r(j | v) of words that the documents do not show
+    given = np.full((n_parts, len(topic)), 1 / n_parts)  # r(j | v) of words that the documents do not have
     shares, given[:, words] = _assignments(part[:, words].astype(np.float64), n_parts, edit["random_state"])
     given[:, np.setdiff1d(np.arange(len(topic)), words)] = shares[:, None]
     parts = given * topic + 1e-12  # (n, V)
@@ -303,14 +303,14 @@ def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, 
     from .online_lda import OnlineRun  # only a split needs LDA
 
     n_passes = min(_MOST_PASSES, max(_FEWEST_PASSES, _DOCUMENTS_READ // counts.shape[0]))
-    n_batches = math.ceil(_MOST_PASSES / n_passes)  # of a pass
+    n_batches = math.ceil(_MOST_PASSES / n_passes)  # batches of a pass
     run = OnlineRun(
         n_parts,
         counts.shape[1],
         counts.shape[0],
         alpha=None,
         eta=_ETA,
-        batch_size=math.ceil(counts.shape[0] / n_batches),  # after small ones, one part tends to take all of the topic
+        batch_size=math.ceil(counts.shape[0] / n_batches),  # in small batches, one part tends to take all of the topic
         seed=seed,
         pseudo_counts=None,
     )

@@ -47,10 +47,10 @@ from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, NeuralTopicModel, UsedIf
 from .words import Words
 
-_SMALLEST_VARIANCE = 1e-3  # relative to the mean; directions with a smaller variance count as if they had this one
-# Whitening removes what the vectors of few words have in common: up to L + 1 words become equally far from each other.
-# In a trial with 25 groups of related words in 300 dimensions, the nearest word was of the same group for 59 % of the
-# words with three words for each dimension, 43 % with two and 7 % with one, and for all of them before whitening.
+_SMALLEST_VARIANCE = 1e-3  # the lower bound of a direction's variance, relative to the mean variance
+# Whitening few vectors erases their similarities: up to L + 1 words become equally far from each other. In a trial with
+# 25 groups of related words in 300 dimensions, the nearest word belonged to the same group for all words before
+# whitening. After it, it did so for 59 % of the words with three words per dimension, 43 % with two, and 7 % with one.
 _WORDS_PER_DIMENSION = 3
 Whitening = Literal["none", "length", "full"]
 Topics = TypeVar("Topics", EmbeddedTopics, GaussianTopics)
@@ -67,14 +67,14 @@ class EmbeddedTopicModel(NeuralTopicModel):
             random. In a loaded model the setting is None, as its vectors are in word_embeddings_.
         fixed_word_vectors: whether the given word vectors stay as they are at the start. Otherwise they are learned
             with the topics.
-        whiten: what is done to given word vectors before training. "none" multiplies all of them by one factor, after
-            which their mean squared length is L, as the decoder expects. "length" subtracts their mean and gives each
+        whiten: how given word vectors are normalised before training. "none" multiplies all of them by one factor, so
+            that their mean squared length is L, as the decoder expects. "length" subtracts their mean and gives each
             the length sqrt(L), so that only directions count. "full" also gives them the same variance in all
             directions, which makes related words less similar; it needs three words for each dimension.
 
     Shape args:
-        embedding_size: the number of dimensions L of the word and topic vectors. None is that of the given word
-            vectors; without these, it is 300, and 100 in GaussianBATM.
+        embedding_size: the number of dimensions L of the word and topic vectors. None is the size of the given word
+            vectors; without them, it is 300, and 100 in GaussianBATM.
 
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the
@@ -88,7 +88,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
         50
     """
 
-    default_size: ClassVar[int] = 300  # dimensions, unless the user or the word vectors determine another number
+    default_size: ClassVar[int] = 300  # dimensions if neither the user nor the word vectors determine their number
 
     used_if: ClassVar[UsedIf] = {"whiten": ("without `word_vectors`", lambda model: model.word_vectors is not None)}
 
@@ -97,10 +97,10 @@ class EmbeddedTopicModel(NeuralTopicModel):
     fixed_word_vectors: bool = False
     whiten: Whitening = "length"
 
-    _start_vectors: list[Any] = field(default_factory=list, init=False)  # of a fit; its copies share the list
+    _start_vectors: list[Any] = field(default_factory=list, init=False)  # the vectors of one fit; copies share the list
 
     def topics_in_space(self, kind: type[Topics], words: Words, generator: torch.Generator) -> Topics:
-        """Return new topics of a class whose words have vectors, as the settings describe them."""
+        """Return new topics of a class whose words have vectors, according to the settings."""
         given = self._given(words, generator)
         return kind(
             self.background_logits(words),
@@ -193,7 +193,7 @@ def _whitened(centred: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return white
 
 
-# Given word vectors have few main directions, so that a step of a topic vector moves the weights of many words alike.
+# Given word vectors have few main directions, so one step of a topic vector moves the weights of many words together.
 _GAIN, _GAIN_OF_GIVEN = 0.8, 0.2
 
 
@@ -211,7 +211,8 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             value gives documents fewer topics.
 
     Training args:
-        topic_gain: as in `NeuralTopicModel`. None is 0.8, or 0.2 if word vectors are given.
+        topic_gain: the factor by which topics are learned faster than the encoder. None is 0.8, or 0.2 if word vectors
+            are given.
 
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the
@@ -252,8 +253,8 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
         """Return the words whose vectors are nearest to the vector of a topic, by cosine similarity.
 
-        If the word vectors were given and are fixed, they have one length, unless `whiten` is "none"; these words are
-        then the ones whose frequency in the topic exceeds that in the corpus by the greatest factor.
+        Given word vectors that are fixed have one length, unless `whiten` is "none". The nearest words are then those
+        whose frequency in the topic exceeds their frequency in the corpus by the greatest factor.
 
         Args:
             topic: the number of the topic, from 0.

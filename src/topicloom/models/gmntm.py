@@ -19,8 +19,8 @@ the model departs from VaDE:
 - Training starts at clusters of documents (start="random").
 - Training starts with spare components, which are removed early in its last part (spare_topics=0).
 Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
-the weight of the divergence rises to 1 in the first three quarters of the epochs of the last part (kl_warmup=0); there
-are background frequencies, and words are hidden from the encoder in training, as in GSM.
+the weight of the divergence rises to 1 in the first three quarters of the epochs of the last part (kl_warmup=0); topics
+are deviations from background frequencies, and words are hidden from the encoder in training.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ class GMNTMNetwork(GaussianNetwork):
         return projected
 
     def pretraining_loss(self, batch: Batch) -> Loss:
-        """Return the loss of an autoencoder without noise, whose codes the prior does not reach."""
+        """Return the loss of an autoencoder without noise and without a prior."""
         theta = self.posterior(batch).point()  # (B, K)
         score = self.decoder.score(theta, self.scored(batch.counts), self.criterion)  # (B,)
         return Loss(-score, torch.zeros_like(score), self.regularisation(theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Return the separation term and the terms that keep all components, which are the same for all documents."""
+        """Return the separation term and the balance term, which are the same for all documents."""
         terms = super().extras(posterior, theta, batch)
         if self.component_separation:
             own = torch.log_softmax(self._projected(self.prior.means), dim=1).diagonal()  # (K,)
@@ -149,8 +149,8 @@ class GMNTM(VariationalTopicModel):
             network learns to reconstruct documents. They are not in history_.
 
     Collapse args:
-        balance: the weight of the term that keeps the clusters from losing their documents, in nats per document: the
-            divergence of pi, the clusters' shares so far, from the mean of q(c | x) over a batch.
+        balance: the weight of a term that keeps clusters from losing their documents. The term is the divergence of pi,
+            the clusters' shares so far, from the mean of q(c | x) over a batch, in nats per document.
 
     Examples:
         >>> import topicloom as tl
@@ -184,12 +184,15 @@ class GMNTM(VariationalTopicModel):
     decoder: Literal["mixture", "product"] = "mixture"
 
     def predict(self, X: Any) -> Array:
-        """Return the mixture component of each document, (n_docs,) int64. Component k is that of topic k.
+        """Return the most probable mixture component of each document, (n_docs,) int64. Component k belongs to topic k.
 
         A document without a known word gets the component with the greatest prior probability.
 
         Args:
-            X: as for `infer`.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
+
+        Raises:
+            InputError: X cannot be used, or the model has edits.
         """
         self.refuse_edits("`predict`")
         corpus, network = self.documents(X), self.network_
@@ -201,7 +204,7 @@ class GMNTM(VariationalTopicModel):
 
     @property
     def has_limited_divergence(self) -> bool:
-        return False  # the mixture, from which codes diverge, is learned
+        return False  # the mixture is learned, so the divergence from it can change
 
     def build_network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)
@@ -218,7 +221,7 @@ class GMNTM(VariationalTopicModel):
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         assert isinstance(network, GMNTMNetwork)
         n_components = len(network.prior.weights)  # with the spare ones
-        if reader.n_docs_of_all < n_components:  # the others are held out
+        if reader.n_docs_of_all < n_components:  # enough documents exist, but some are held out
             raise InputError(
                 f"{n_components} topics need at least as many documents with words, but only {reader.n_docs_of_all} "
                 "are not held out; ask for fewer topics (`n_topics`, `spare_topics`) or lower `validation_fraction`"
@@ -254,7 +257,8 @@ def _mixture(codes: Array, shares: Array, seed: int, *, even: bool, shared: bool
     """Fit a mixture that starts at each topic's documents.
 
     Args:
-        codes, shares: as `_codes` returns them.
+        codes: (D, K) the means of the documents' codes.
+        shares: (D, K) their theta.
         seed: the seed of scikit-learn.
         even: whether the components begin with equal shares.
         shared: whether they share one variance.
@@ -264,7 +268,7 @@ def _mixture(codes: Array, shares: Array, seed: int, *, even: bool, shared: bool
     """
     from sklearn.mixture import GaussianMixture
 
-    purity = shares**2 + 1e-9  # (D, K) documents with a single topic show best where it is
+    purity = shares**2 + 1e-9  # (D, K) documents with a single topic locate it best
     start = (purity.T @ codes) / purity.sum(0)[:, None]  # (K, K)
     n_topics = shares.shape[1]
     weights = np.full(n_topics, 1 / n_topics) if even else shares.mean(0) / shares.mean(0).sum()

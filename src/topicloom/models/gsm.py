@@ -36,7 +36,7 @@ from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
-_ALPHA = 0.3  # of the "laplace" prior
+_ALPHA = 0.3  # the default alpha of the "laplace" prior
 _SPREAD = 1.5  # the factor of the code at the start of training
 
 
@@ -47,7 +47,7 @@ class GSMNetwork(GaussianNetwork):
         settings: the estimator.
         words: the vocabulary.
         generator: draws the initial weights.
-        scaled: as in `GaussianHead`.
+        scaled: whether code_norm="mean" has learned scales.
     """
 
     def __init__(self, settings: GSM, words: Words, generator: torch.Generator, *, scaled: bool = True) -> None:
@@ -76,7 +76,7 @@ class GSM(VariationalTopicModel):
     Shape args:
         latent_size: the number of dimensions of the code, which a matrix maps to the topics. None gives each topic one
             dimension, and with the "standard" prior one learned factor replaces the matrix. A size needs the "standard"
-            prior, because the "laplace" prior is one of topics.
+            prior, because the "laplace" prior has one dimension for each topic.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.

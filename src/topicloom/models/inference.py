@@ -29,7 +29,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 Array = npt.NDArray[Any]
 Inference = Callable[[Batch], Posterior]
-_BATCH = 1024  # documents in a batch if no gradients are computed
+_BATCH = 1024  # documents in a batch without gradients
 
 
 def device_of(network: TopicNetwork) -> torch.device:
@@ -46,8 +46,8 @@ def each_batch(
         network: the network, for its device and the fields that it needs.
         corpus: documents over the network's words.
         read: a function of a batch.
-        even: whether all batches have about the same size, as in training, and are read one after the other. Otherwise
-            all but the last are full, and threads share them on a CPU.
+        even: whether all batches have about the same size, as in training. They are then read one after the other.
+            Otherwise all but the last are full, and threads share them on a CPU.
     """
     reader = BatchReader.of(corpus, _BATCH, device_of(network), network.fields)
 
@@ -70,7 +70,7 @@ def _read_by_one_thread(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def in_order(function: Callable[[T], R], items: Iterable[T], n_threads: int) -> Iterator[R]:
-    """Yield what the function returns for each item, in order. So many threads call it, each with other items."""
+    """Yield what the function returns for each item, in order. `n_threads` threads call it, each with other items."""
     if n_threads <= 1:
         yield from map(function, items)
         return
@@ -90,7 +90,7 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
     Args:
         network: the network.
         corpus: documents over the network's words.
-        posterior: a function that returns q(theta | x) of a batch; by default that of the network.
+        posterior: a function from a batch to q(theta | x); None is the network's own.
     """
     infer = posterior or network.posterior
     theta, done = None, 0
@@ -139,7 +139,7 @@ def latent_codes(network: TopicNetwork, corpus: Corpus) -> tuple[Array, Array]:
     return both[:, :n_units], both[:, n_units:]
 
 
-# Interpolation: the documents that a model expects on the way from one document to another.
+# Interpolation between two documents.
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -39,11 +39,11 @@ from .inference import Array
 from .online_lda import OnlineRun
 from .words import Words, seed_weights
 
-_MOST_TOKENS = 1 << 29  # more take some 10 GiB, and many hours
+_MOST_TOKENS = 1 << 29  # more tokens would take about 10 GiB and many hours
 
 
 class GibbsRun:
-    """A sampler with its documents.
+    """A Gibbs sampler with its documents.
 
     Args:
         counts: (D, V) whole counts.
@@ -51,7 +51,7 @@ class GibbsRun:
         alpha: the initial Dirichlet parameter of theta. The sampler learns one for each topic.
         eta: the Dirichlet parameter of the topics.
         seed: the seed of the sampler.
-        n_jobs: the number of threads. With more than one, tomotopy does not promise equal results for equal seeds.
+        n_jobs: the number of threads. With more than one, equal seeds need not give equal results.
         pseudo_counts: (K, V) tokens that words have in topics from the start, or None.
 
     Raises:
@@ -73,7 +73,7 @@ class GibbsRun:
         try:
             if "tomotopy" not in sys.modules:
                 with warnings.catch_warnings():
-                    # Where warnings are errors, its compiled module could not be imported.
+                    # If warnings are errors, this one would prevent the import of its compiled module.
                     warnings.filterwarnings("ignore", "builtin type", DeprecationWarning)
                     import tomotopy
             import tomotopy
@@ -103,7 +103,7 @@ class GibbsRun:
         return int(self.model.global_step)
 
     def sample(self, iterations: int) -> None:
-        """Draw the topic of every token anew, this many times."""
+        """Draw the topic of every token anew in each of this many iterations."""
         self.model.train(iterations, workers=self.n_jobs)
 
     @property
@@ -115,7 +115,7 @@ class GibbsRun:
     @property
     def topics(self) -> Array:
         """The topics (K, V), whose rows do not sum to 1."""
-        topics = np.full((self.model.k, self.n_words), 1e-12)  # for words that no document has
+        topics = np.full((self.model.k, self.n_words), 1e-12)  # words that no document has keep this value
         topics[:, [int(word) for word in self.model.used_vocabs]] = [
             self.model.get_topic_word_dist(k) for k in range(self.model.k)
         ]
@@ -137,7 +137,7 @@ class GibbsRun:
         return Snapshot({}, {"iterations": self.iterations, "history": [dict(row) for row in self.history]})
 
     def restore(self, snapshot: Snapshot, step: int) -> None:
-        """Repeat the iterations of a snapshot from the seed, `step` at a time as they were done."""
+        """Repeat the iterations of a snapshot from the seed, in the same calls of `step` iterations."""
         while (left := snapshot.values["iterations"] - self.iterations) > 0:
             self.sample(min(step, left))
         self.history = [dict(row) for row in snapshot.values["history"]]
@@ -145,17 +145,17 @@ class GibbsRun:
 
 _SAMPLER_STEP = 10  # iterations of the sampler from one row of history_ to the next
 _EPOCHS = {"variational": 20, "gibbs": 1000}
-_STREAM = 1_000_000  # the number of documents that partial_fit assumes in total, as scikit-learn does
-_SEED_COUNT = 50  # the most tokens of a seed word; with many more, its topic would have no other words
+_STREAM = 1_000_000  # partial_fit assumes this many documents in total, like scikit-learn
+_SEED_COUNT = 50  # the most pseudo-tokens of a seed word; with many more, its topic would have no other words
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LDA(TopicModel):
     """Latent Dirichlet allocation (Blei, Ng & Jordan 2003).
 
-    `history_` has a row for each pass of "variational". Its loss is minus the variational bound of the documents that
-    are watched for collapse, per document. For "gibbs" it has a row for every ten iterations, and the loss is minus the
-    log likelihood that the sampler reports, per document.
+    With "variational", `history_` has a row for each pass. The loss is minus the variational bound per document, on a
+    sample of the training documents. With "gibbs", it has a row for every ten iterations. The loss is minus the log
+    likelihood per document, as the sampler reports it.
 
     Main args:
         epochs: the number of passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
@@ -163,10 +163,10 @@ class LDA(TopicModel):
 
     Prior args:
         alpha: the Dirichlet parameter of theta, the same for all topics. A smaller value gives documents fewer topics.
-            None is 1/K for "variational", which takes at most 1. For "gibbs" it is only the initial value, by default
-            .1, as the sampler learns one for each topic.
+            None is 1/K for "variational", where it can be at most 1. For "gibbs" it is the initial value, by default
+            .1, because the sampler learns one parameter for each topic.
         eta: the Dirichlet parameter of the topics. A smaller value gives topics fewer words. None is 1/K for
-            "variational", which takes at most 1, and .01 for "gibbs".
+            "variational", where it can be at most 1, and .01 for "gibbs".
 
     Training args:
         method: "variational" is scikit-learn's online variational Bayes. "gibbs" is tomotopy's Gibbs sampler, which
@@ -270,7 +270,7 @@ class LDA(TopicModel):
             yield row | {"seconds": time.perf_counter() - began}
 
     def _measured(self, watch: CollapseWatch) -> dict[str, Any]:
-        """Return minus the bound of the watched documents, and the measures of collapse."""
+        """Return minus the bound of the collapse watch's documents, and the measures of collapse."""
         network = self.network_
         assert isinstance(network, MeanFieldNetwork)
         with without_gradients():
@@ -314,7 +314,7 @@ class LDA(TopicModel):
         return None if seeds is None else (seeds.mT.numpy() > 0) * np.minimum(self.word_counts_, _SEED_COUNT)
 
     def _sample(self, run: GibbsRun, epochs: int, watch: CollapseWatch, needs_network: bool) -> Iterator[Row]:
-        """Sample until there have been `epochs` iterations; yield a row for every few.
+        """Sample until there have been `epochs` iterations. Yield a row for every ten.
 
         Args:
             needs_network: whether `network_` is updated for every row, and not only for the last one.

@@ -34,11 +34,11 @@ def load(
     """Read a saved model. It is ready for `transform` on raw text.
 
     Args:
-        directory: what `model.save` wrote, or a run directory of the command line.
+        directory: a directory that `model.save` wrote, or a run directory of the command line.
         tokenizer: your own tokenizer, if the model was trained with one.
-        device: where the model runs, whatever device it was trained on.
+        device: the device on which the model runs. It may differ from the device of the training.
         allow: the modules that may be imported for a model class or a tokenizer of your own, such as ["my_model"].
-            Importing a module runs its code, so none is imported that is not named here.
+            No other module is imported, because importing a module runs its code.
 
     Raises:
         ModelFileError: there is no model, or one of its files is missing, damaged, of a newer format, or a link to a
@@ -91,7 +91,7 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
 def _edited_model(
     kind: type[TopicModel], config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]
 ) -> TopicModel:
-    """Return a saved model with edits: the trained model is read first."""
+    """Return a saved model with edits. The trained model is read first."""
     learned = {name: tensors[name] for name in COUNTS}
     placeholder = torch.zeros(1).expand(int(config["settings"]["n_topics"]), len(vocabulary))
     trained = kind.from_saved(config, vocabulary, trained_part(tensors) | learned | {COMPONENTS: placeholder})

@@ -34,7 +34,7 @@ from .spare_topics import SpareTopics, spare_at_start
 from .starting import STAGE, start_at_clusters
 from .words import Words, with_fields
 
-# Settings that no paper has at other values. `published` of a class begins with them; docs/published.md has sources.
+# Settings that are the same in all papers. `published` of a class starts from them; docs/published.md has the sources.
 PLAIN: dict[str, Any] = {
     "start": "random",
     "code_norm": "none",
@@ -53,15 +53,15 @@ PLAIN_VARIATIONAL: dict[str, Any] = PLAIN | {"kl_weight": 1.0, "kl_warmup": 0.0}
 
 logger = logging.getLogger("topicloom")
 
-# For a setting, a clause that says where it has no effect, and whether it has one in a model.
+# For each setting: a clause that says where it has no effect, and a function that says whether a model uses it.
 UsedIf = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
 
-# A few hundred documents need small batches; otherwise 60 epochs have too few steps for topics to become different.
+# A few hundred documents need small batches. Otherwise 60 epochs have too few steps, and topics stay alike.
 _SMALLEST_BATCH, LARGEST_BATCH = 32, 256
-_MANY_DOCUMENTS = 100  # in which one long document is noticed
-_LONG_DOCUMENT = 0.1  # of all tokens; with such a document, the perplexity of others was 3 to 13 % higher
-_STREAM_ROWS = 1000  # of history_ that a stream keeps
+_MANY_DOCUMENTS = 100  # corpora of this size are checked for a single long document
+_LONG_DOCUMENT = 0.1  # its share of all tokens; such a document raised the perplexity of others by 3 to 13 %
+_STREAM_ROWS = 1000  # rows of history_ that are kept in a stream
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -91,12 +91,12 @@ class NeuralTopicModel(TopicModel):
         input_dropout: the share of a document's words that are hidden from the encoder in each step of training.
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
             that frequent words need not be learned by every topic. "learned" learns a background, which starts at 0.
-        criterion: the likelihood of the loss. "cross_entropy" is that of the counts. "bernoulli" is that of each word
-            being in the document or not, where 1 - (1 - p(v | theta))^n is the probability that n tokens contain word
-            v. It takes memory in proportion to the vocabulary for each batch.
+        criterion: the likelihood in the loss. "cross_entropy" is the likelihood of the counts. "bernoulli" is the
+            likelihood of the presence or absence of each word: n tokens contain word v with the probability
+            1 - (1 - p(v | theta))^n. It takes memory in proportion to the vocabulary for each batch.
         target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
-            These are scaled to the number of tokens of their document, so that the balance of reconstruction and
-            divergence does not change. Bounds and perplexities are always those of the counts.
+            The weighted counts are scaled to the number of tokens of their document, so that the balance of
+            reconstruction and divergence does not change. Bounds and perplexities always use the counts.
 
     Shape args:
         hidden_size: the width of the two hidden layers of the encoder.
@@ -104,14 +104,14 @@ class NeuralTopicModel(TopicModel):
         dropout: the dropout rate of the encoder's last hidden layer.
 
     Prior args:
-        learn_shares: whether the average shares of the topics are learned; otherwise they have equal ones in the prior.
-        shares_prior: the weight s of a prior that favours equal shares u over the learned ones p: each document's loss
-            has another s max(0, 1 - 20 / L) KL(u || p), where L is the mean number of tokens.
+        learn_shares: whether the average shares of the topics are learned. Otherwise they are equal in the prior.
+        shares_prior: the weight s of a prior that favours equal shares u over the learned shares p. It adds
+            s max(0, 1 - 20 / L) KL(u || p) to the loss of each document, where L is the mean number of tokens.
 
     Training args:
-        start: where training starts. "clusters" clusters the documents by k-means first; topics start at the words of
-            the clusters, and in one further pass the encoder learns the clusters of documents. "random" has random
-            topics. Streams (`partial_fit`) always start at random.
+        start: the start of training. "clusters" first clusters the documents by k-means. Topics start at the words of
+            the clusters, and in one further pass the encoder learns the clusters of the documents. "random" starts
+            from random topics. Streams (`partial_fit`) always start at random.
         topic_gain: the factor by which topics are learned faster than the encoder.
         topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)), or
             sqrt(1 / 3) in models with word vectors.
@@ -122,21 +122,21 @@ class NeuralTopicModel(TopicModel):
         patience: stop after this many epochs without a lower loss on held-out documents, and restore the best weights.
             Epochs in which topics are removed or the divergence's weight rises do not count. None trains for all epochs
             on all documents.
-        validation_fraction: the share of the documents that are held out if there is a patience.
+        validation_fraction: the share of the documents that are held out if `patience` is set.
 
     Collapse args:
         code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
             with a standard deviation from .75 to 1, or logits), so that every dimension stays in use, and lets its
-            certainty change within bounds. "fixed" fixes both, as in BN-VAE (Zhu et al. 2020), so that the divergence
+            certainty change within bounds. "fixed" fixes both (BN-VAE, Zhu et al. 2020), so that the divergence
             changes little; for a code that is a point, it is the same as "mean". "affine" has a learned scale and
-            shift, "shift" a shift alone, and "none" has no normalisation, as in the papers of most models; topics can
-            collapse.
+            shift, and "shift" only a learned shift. "none" has no normalisation, like the papers of most models; topics
+            can then collapse.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
-            50, or 0 for none. While training, topics that resemble others are removed and their shares are added. So
-            rare topics are found, and large ones are not divided.
-        min_diversity: the topic diversity to be reached in training: the share of different words among the 25 top
-            words of all topics. While it is not reached, a term of the loss that moves topics apart gains weight. 0
-            turns the term off.
+            50, or 0 for none. During training, topics that resemble others are removed, and their shares go to those.
+            Rare topics are then found, and large topics are not divided.
+        min_diversity: the topic diversity that training should reach. Topic diversity is the share of different words
+            among the 25 top words of all topics. As long as it is lower, a term of the loss that moves topics apart
+            gains weight. 0 turns the term off.
 
     Examples:
         >>> import topicloom as tl
@@ -148,7 +148,7 @@ class NeuralTopicModel(TopicModel):
     used_if: ClassVar[UsedIf] = {"shares_prior": ("without `learn_shares`", lambda model: model.learn_shares)}
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
-    steps_per_epoch: ClassVar[int] = 30  # on a small corpus, without a `batch_size`
+    steps_per_epoch: ClassVar[int] = 30  # on a small corpus, if `batch_size` is None
 
     hidden_size: AtLeastOne = 128
     activation: Activation = "softplus"
@@ -178,7 +178,7 @@ class NeuralTopicModel(TopicModel):
     # Parts of the network.
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
-        """Return the network of `fit`: by default, that of `build_network`, as streams have it, with spare topics."""
+        """Return the network that `fit` trains. By default, it is that of `build_network` with spare topics."""
         return self._build_wide(words, generator, self.n_topics + self._n_spare(len(words)))
 
     def _n_spare(self, n_words: int) -> int:
@@ -190,7 +190,7 @@ class NeuralTopicModel(TopicModel):
         return self.resized(n_topics).build_network(replace(words, seeds=seeds), generator)
 
     def resized(self, n_topics: int) -> Self:
-        """Return a model of the same settings with another number of topics, whose networks have spare topics."""
+        """Return a model with the same settings and another number of topics. Its networks have spare topics."""
         other = copy(self)
         other.n_topics = n_topics
         return other
@@ -217,12 +217,12 @@ class NeuralTopicModel(TopicModel):
         return SeparationTerm(self.min_diversity, self.n_topics, len(words))
 
     def build_shares(self, words: Words) -> TopicShares:
-        """Return the average shares of the topics, as `learn_shares` and `shares_prior` describe them."""
+        """Return the average shares of the topics, according to `learn_shares` and `shares_prior`."""
         learned, prior = self.learn_shares, self.shares_prior
         return TopicShares(self.n_topics, learned=learned, prior=prior, mean_length=words.mean_length)
 
     def build_topics(self, words: Words, generator: torch.Generator) -> TopicLogits:
-        """Return topics in which every word has a weight of its own, as the settings describe them."""
+        """Return topics in which every word has a weight of its own, according to the settings."""
         background, gain, scale = self.background_logits(words), self.gain, self.topic_scale
         return FreeTopics(background, self.n_topics, generator, seeds=words.seeds, gain=gain, scale=scale)
 
@@ -236,7 +236,7 @@ class NeuralTopicModel(TopicModel):
 
     @property
     def divergence_weight(self) -> float:
-        """The weight of the loss's divergence from the prior. A model whose setting has this weight returns it."""
+        """The weight of the divergence from the prior in the loss. Models with a setting for it return the setting."""
         return 1.0
 
     def training_plan(self) -> TrainingPlan:
@@ -247,7 +247,7 @@ class NeuralTopicModel(TopicModel):
         )  # fmt: skip
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
-        """Return the plan of `partial_fit`, which has seen its documents for so many epochs at its end."""
+        """Return the plan of `partial_fit`, given the number of epochs at its end."""
         return replace(self.training_plan(), epochs=epochs, schedule="constant")
 
     def training_stages(self) -> list[Stage]:
@@ -262,7 +262,7 @@ class NeuralTopicModel(TopicModel):
         return [Stage(STAGE, plan, recorded=False)]
 
     def build_spare_topics(self, reader: BatchReader) -> SpareTopics | None:
-        """Return what removes the spare topics in the last stage, or None if there are none."""
+        """Return an object that removes the spare topics in the last stage, or None if there are none."""
         words = self.word_statistics()
         n_spare = self._n_spare(len(words))
         if not n_spare:
@@ -336,7 +336,7 @@ class NeuralTopicModel(TopicModel):
                 remedies=self.remedies,
             )
         except BaseException as error:
-            is_alone = not isinstance(error, TrainingDivergedError | TrainingInterrupted)  # which all ranks raise
+            is_alone = not isinstance(error, TrainingDivergedError | TrainingInterrupted)  # all ranks raise these
             raise
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
@@ -359,7 +359,7 @@ class NeuralTopicModel(TopicModel):
             state: the state of the run, which draws them.
 
         Raises:
-            InputError: there is a single document, so that none can be held out.
+            InputError: there is only one document, so none can be held out.
         """
         reader = self.build_reader(corpus, state)
         _warn_of_a_long_document(corpus)
@@ -376,7 +376,7 @@ class NeuralTopicModel(TopicModel):
 
     @with_gradients()
     def partial_fit_corpus(self, corpus: Corpus) -> None:
-        """Train for one epoch at a constant learning rate, as nobody knows when a stream will end."""
+        """Train for one epoch at a constant learning rate, because the length of a stream is not known."""
         state: TrainingState | None = getattr(self, "state_", None)
         stages = self.training_stages()
         if state is None and hasattr(self, "network_"):  # a loaded model has weights, but no optimizer
@@ -396,7 +396,7 @@ class NeuralTopicModel(TopicModel):
             train_stages(state, reader, stages, monitors=[self.collapse_watch(reader)], remedies=self.remedies)
         finally:
             if state.stage == len(stages) - 1 and state.epoch:
-                state.history = state.history[-_STREAM_ROWS:]  # a stream has no end, and the memory has
+                state.history = state.history[-_STREAM_ROWS:]  # a stream may be endless
                 self.finish_training(state)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
@@ -404,7 +404,7 @@ class NeuralTopicModel(TopicModel):
 
         Args:
             snapshot: the state from which training will continue; its seed draws the same held-out documents.
-            for_fit: whether it will be trained by `fit`, which sees all documents repeatedly, or on a stream.
+            for_fit: whether `fit` trains the network. Otherwise it is trained on a stream.
         """
         _warn_of_unused_settings(self)
         seed = current().value_of_first(self.draw_seed()) if snapshot is None else int(snapshot.values["seed"])
@@ -439,7 +439,7 @@ class NeuralTopicModel(TopicModel):
     def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
         helpful = super().helpful_settings(sign)
         if "epochs" in helpful and self.patience is not None and sign.epoch < self.n_history_rows:
-            del helpful["epochs"]  # the patience has ended training
+            del helpful["epochs"]  # `patience` ended training before the last epoch
             helpful["patience"] = 2 * self.patience
         if sign.kind == "frequent words":
             return {"background": True} | helpful
@@ -448,28 +448,28 @@ class NeuralTopicModel(TopicModel):
         return helpful
 
     def set_loss(self, network: TopicNetwork) -> None:
-        """Tell a network what its loss depends on besides its weights: at first, and before each part of a stream.
+        """Set what the loss depends on besides weights. This is called at the start and before each part of a stream.
 
         Raises:
-            SettingError: its loss reconstructs counts alone.
+            SettingError: the loss of this model can reconstruct counts only.
         """
         if self.target == "counts":
             return
         if not isinstance(network, AutoencoderNetwork):
-            raise SettingError(f"the loss of {type(self).__name__} has no `target={self.target!r}`; use 'counts'")
+            raise SettingError(f"{type(self).__name__} cannot reconstruct `target={self.target!r}`; use 'counts'")
         network.target = self.target
 
     def check_combinations(self) -> None:
         super().check_combinations()
         if self.target == "tfidf" and self.criterion == "bernoulli":
-            raise SettingError("`criterion='bernoulli'` reads no weights of words, so `target` should be 'counts'")
+            raise SettingError("`criterion='bernoulli'` does not use weights of words, so `target` should be 'counts'")
 
 
 def _warn_of_unused_settings(model: Any) -> None:
     """Warn of each setting that was changed and has no effect.
 
     Args:
-        model: an estimator, whose class and its bases may each have a `used_if`.
+        model: an estimator. Its class and its base classes may each have a mapping `used_if`.
     """
     if not current().is_first:
         return
@@ -483,7 +483,7 @@ def _warn_of_unused_settings(model: Any) -> None:
 
 
 def _warn_of_a_long_document(corpus: Corpus) -> None:
-    """Warn if a single one of many documents has much of the corpus."""
+    """Warn if one of many documents has a large share of all tokens."""
     if corpus.n_docs < _MANY_DOCUMENTS or current().size > 1:  # a rank has only a part of the documents
         return
     lengths = np.asarray(corpus.counts.sum(axis=1)).ravel()  # (D,)

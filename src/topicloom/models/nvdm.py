@@ -1,12 +1,12 @@
-"""NVDM: the neural variational document model, the predecessor of GSM. Its code is a Gaussian and not a mixture.
+"""NVDM: the neural variational document model, whose documents have a Gaussian code instead of topic shares.
 
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
 N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, varimax finds the
 simplex in which the documents' codes lie (`topic_simplex`), and topic k is what the decoder returns for a code in
 corner k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these
-topics explains the training documents (`readout`). `LogRatioDecoder` computes z from theta, so that
-the distribution of words is that of the code before. Departures from the paper:
+topics explains the training documents (`readout`). `LogRatioDecoder` computes z from theta, so
+the distribution over the words does not change. Departures from the paper:
 - These topics and this theta (rotation="none"). Without them, theta = softmax(z), and topic k is the direction of
   dimension k.
 - The mean of z over its dimensions has no effect, so there is one degree of freedom less.
@@ -34,14 +34,14 @@ from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
-# Shares of topics as a linear function of a code whose decoder is not a mixture.
+# Topic shares from a code whose decoder is not a mixture.
 #
-# A code that adds logits says by how much each topic raises the probabilities of words, and not how much of the
-# document it makes up. The shares of a mixture of the same topics say that, so theta is fitted to them.
+# Such a code tells by how much each topic raises the logits of words. It does not tell which share of the document the
+# topic has. The shares of a mixture of the same topics do, so theta is fitted to them.
 
 _EM_STEPS = 30
-_PRIOR_TOKENS = 2.0  # with the average shares, added to each document; benchmarks/shares_tried.md has others
-_LEAST_SHARE = 1e-3  # of these tokens, so that no document has exactly nothing of a topic
+_PRIOR_TOKENS = 2.0  # tokens with the average shares, added to each document; see benchmarks/shares_tried.md
+_LEAST_SHARE = 1e-3  # each topic's least share of these tokens, so that no document has a share of exactly 0
 _FIT_STEPS, _FIT_TOLERANCE = 100, 1e-7
 
 
@@ -68,8 +68,8 @@ def readout(coordinates: Tensor, tokens: Tensor) -> Tensor:
     of the shares. It needs no constant, because a weighted sum of the coordinates is constant already.
 
     Args:
-        coordinates: (N, K), with second moments near 1. They should be draws from the documents' posteriors: the noise
-            keeps A small in directions in which documents hardly differ.
+        coordinates: (N, K), with second moments near 1. They should be draws from the documents' posteriors, because
+            the noise keeps A small in directions in which documents hardly differ.
         tokens: (N, K) the tokens of each topic in the documents.
     """
     tokens = tokens.double()
@@ -94,16 +94,16 @@ def readout(coordinates: Tensor, tokens: Tensor) -> Tensor:
 
 # Varimax rotation, which makes the dimensions of a Gaussian code readable.
 #
-# N(0, I) looks the same from all directions, so a model with this prior describes documents as well after any rotation
-# of its code. Documents do not: most are near a corner, edge or face of a simplex whose corners are topics, so that
-# their coordinates have heavy tails in a single rotation. Rohe & Zeng 2023, "Vintage factor analysis with Varimax
+# The prior N(0, I) does not change under rotation, so any rotation of the code fits the documents equally well. The
+# distribution of the codes does: most are near a corner, edge or face of a simplex whose corners are topics, so that
+# their coordinates have heavy tails in one rotation only. Rohe & Zeng 2023, "Vintage factor analysis with Varimax
 # performs statistical inference", show when varimax finds it.
 
 _STEPS, _ROTATION_TOLERANCE = 200, 1e-6
-# In a direction in which the codes hardly differ, the noise of the posterior counts this much, so that a draw of theta
-# does not leave the range of floating-point numbers.
+# The weight of the posterior's noise in directions in which the codes hardly differ. It keeps draws of theta within the
+# range of floating-point numbers.
 _NOISE_SHARE = 0.003
-_LEAST_WEIGHT = 0.1  # a topic that no document comes close to has its corner very far away
+_LEAST_WEIGHT = 0.1  # bounds the distance of the corner of a topic that no document comes close to
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     moments = x.mT @ x / n
     moments[1:, 1:] += _NOISE_SHARE * basis.mT @ (variance[:, None] * basis)
     values, vectors = torch.linalg.eigh(moments)
-    values = values.clamp_min(1e-12 * values.amax())  # codes may be equal, and their posteriors certain
+    values = values.clamp_min(1e-12 * values.amax())  # all codes may be equal, with certain posteriors
     white, colour = (vectors * values**power @ vectors.mT for power in (-0.5, 0.5))  # (K, K) both
     rotation = varimax(x @ white)
     mixing, unmixing = white @ rotation, rotation.mT @ colour  # y = x mixing, x = y unmixing
@@ -187,7 +187,7 @@ def topic_simplex(codes: Tensor, variance: Tensor) -> TopicSimplex:
     return TopicSimplex(basis @ mixing[1:], mixing[0], length[:, None] * directions, weights)
 
 
-_LEAST_STRETCH = 0.01  # of log-odds to a code, so that a code can be computed from theta in single precision
+_LEAST_STRETCH = 0.01  # the least factor from code to log-odds; single precision can then invert the map
 
 
 class TopicCoordinates(nn.Module):
@@ -204,7 +204,7 @@ class TopicCoordinates(nn.Module):
     shift: Tensor  # (K,)
     inverse: Tensor  # (K, K)
     centre: Tensor  # (K,)
-    corners: Tensor  # (K, K) the code of a document of topic k, once they are placed
+    corners: Tensor  # (K, K) the code of a document of topic k, once the corners are placed
     placed: Tensor  # () bool
 
     def __init__(self, n_topics: int) -> None:
@@ -285,7 +285,7 @@ class LogRatioDecoder(ProductDecoder):
         return self.beta_t().mT
 
 
-_MOST_CODES, _MOST_READ = 20_000, 5_000  # documents that give the rotation, and the readout of theta
+_MOST_CODES, _MOST_READ = 20_000, 5_000  # the most documents for the rotation, and for the readout of theta
 
 
 class NVDMNetwork(GaussianNetwork):
@@ -332,7 +332,7 @@ class NVDMNetwork(GaussianNetwork):
             tensor.copy_(current().of_first(tensor))  # other machines may round differently
 
     def _tokens(self, documents: Iterable[Batch], every: int) -> Tensor:
-        """Return how many tokens each topic has in every so many documents, beside the background's: (n, K)."""
+        """Return how many tokens each topic has in every `every`-th document, besides the background: (n, K)."""
         beta_t, background = self.decoder.beta_t(), torch.softmax(self.decoder.topics.background, dim=0)  # (V, K), (V,)
         components = torch.cat([beta_t, background[:, None].to(beta_t.dtype)], dim=1)  # (V, K + 1)
         found, before = [torch.zeros(0, beta_t.shape[1])], 0
@@ -351,9 +351,9 @@ class NVDM(VariationalTopicModel):
     training, as the corners of the simplex in which the codes lie. Then theta is fitted to the shares that a mixture of
     these topics has in training documents. Each batch takes memory in proportion to the vocabulary.
 
-    All other settings are those that variational models share; they are described in
-    `help(topicloom.VariationalTopicModel)`. As the topics exist only after training, `start` is "random", and
-    `learn_shares`, `spare_topics`, `min_diversity` and `kl_warmup` are off.
+    `help(topicloom.VariationalTopicModel)` describes the other settings, which all variational models share. Topics
+    exist only after training. Therefore `start` is "random", and `learn_shares`, `spare_topics`, `min_diversity` and
+    `kl_warmup` are off.
 
     Shape args:
         rotation: "varimax" rotates the code at the end of `fit`, so that its dimensions are topics (Kaiser 1958; Rohe &

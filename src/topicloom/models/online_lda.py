@@ -13,7 +13,7 @@ from ..training.state import Snapshot
 
 
 class OnlineRun:
-    """scikit-learn's model and the order of the documents, which together are the state of the run.
+    """A run of online variational Bayes: scikit-learn's model and the order of the documents.
 
     Args:
         n_topics: the number of topics K.
@@ -59,7 +59,7 @@ class OnlineRun:
         self.begin()
 
     def begin(self) -> None:
-        """Draw the orders of the documents from the first one again."""
+        """Start again with the first order of the documents."""
         self._order = np.random.default_rng(self.seed)
 
     def learn(self, counts: sp.csr_array) -> None:
@@ -83,7 +83,7 @@ class OnlineRun:
         return mean_field_network(self.topics, self.alpha)
 
     def snapshot(self) -> Snapshot:
-        """Return what `restore` needs. There must have been a pass."""
+        """Return the state that `restore` reads. At least one pass must have been made."""
         model = self.model
         generator = model.random_state_.get_state(legacy=False)
         arrays = {

@@ -32,7 +32,7 @@ from ..nn.posteriors import Posterior
 from ..nn.sparse import Batch, SparseCounts
 from .gsm import GSMNetwork
 
-TINY_TOTAL, TINY = 1e-12, 1e-10  # as in nn.encoders and nn.sparse
+TINY_TOTAL, TINY = 1e-12, 1e-10  # the same values as in nn/encoders.py and nn/sparse.py
 
 Array = npt.NDArray[Any]
 Link = Literal["softmax", "counts", "softplus"]
@@ -83,13 +83,13 @@ class PortableEncoder:
 
 @dataclass(frozen=True, eq=False)
 class PortableReadout:
-    """theta proportional to link(M h + c), and times sigmoid(G h + g) where topics can be absent.
+    """theta in proportion to link(M h + c), multiplied by sigmoid(G h + g) if topics can be absent.
 
     Attributes:
         weight: (K, H) M.
         bias: (K,) c.
-        link: "softmax"; "counts" is the tokens of the document times softmax(.), plus smoothing, and "softplus" is
-            softplus(.) + floor, as Dirichlets have.
+        link: "softmax"; "counts", the tokens of the document times softmax(.), plus `smoothing`; or "softplus",
+            softplus(.) + `floor`, for Dirichlet posteriors.
         floor: with "softplus", the smallest parameter of a Dirichlet.
         gate: (K, H) G and (K,) g, or None.
         smoothing: with "counts", (K,) tokens that every document has in addition.
@@ -156,7 +156,7 @@ class PortableTopics:
         alpha = (1 - self.share) * alpha + self.share * alpha.sum() * theta
         alpha *= 1 + self.prior_tokens / (alpha.sum() * max(values.sum(), 1))
         counts, gamma = values.sum() * theta, np.zeros_like(beta)  # (K,), (N, K)
-        for step in range(self.steps):  # as in models/loom/cvb0.py, a token does not count for itself
+        for step in range(self.steps):  # a token's own count is excluded, see models/loom/cvb0.py
             weights = beta * (np.maximum(counts - gamma, 0) + alpha if step else theta)  # (N, K)
             gamma = weights / (weights.sum(axis=1, keepdims=True) + TINY)
             counts = values @ gamma
@@ -170,8 +170,8 @@ class PortableRegroup:
 
     Attributes:
         assign: (K,) the new number of each topic, -1 for one that was dropped.
-        average: (K',) for documents that have less than `fewest` in the topics that are left.
-        fewest: a share.
+        average: (K',) the shares of a document whose remaining topics have a total share below `fewest`.
+        fewest: the least total share of the remaining topics.
     """
 
     assign: Array
@@ -219,7 +219,7 @@ class PortableInference:
         encoder: from counts to hidden vectors, or None.
         readout: from hidden vectors to theta, or None.
         topics: inference given topics, or None.
-        steps: what people did to the topics after training, in its order.
+        steps: the edits of the topics after training, in their order.
     """
 
     average: Array
@@ -248,11 +248,11 @@ class PortableInference:
         return rows
 
     def error(self, counts: sp.csr_array, theta: Array) -> float:
-        """Return the largest difference from the theta (n, K) that the model has for these documents (n, V)."""
+        """Return the largest difference from the model's theta (n, K) of the same documents (n, V)."""
         return float(np.abs(self.theta(counts) - theta).max(initial=0.0))
 
     def halved(self) -> PortableInference:
-        """Return the same with the large matrices in half precision."""
+        """Return a copy with the large matrices in half precision."""
         encoder, topics = self.encoder, self.topics
         if encoder is not None:
             encoder = replace(encoder, weight=encoder.weight.astype(np.float16))
@@ -299,7 +299,7 @@ def _of_network(network: TopicNetwork) -> PortableInference:
 
 
 def _refined(network: TopicNetwork) -> PortableTopics | None:
-    """Return the topics that refine theta, which only Loom has once it has counted."""
+    """Return the topics that refine theta. Only Loom has them, after its counting stage has begun."""
     if not hasattr(network, "counting"):
         return None
     from .loom.collapsed import ENCODER_PRIOR_SHARE, PRIOR_TOKENS  # here, as other models need not load Loom
@@ -346,7 +346,7 @@ class _Given(nn.Module):
         return self.hidden
 
 
-_SHARED = ("encoder", "decoder", "counting")  # parts that are large, and that theta does not need given h
+_SHARED = ("encoder", "decoder", "counting")  # large parts that the map from h to theta does not need
 
 
 def _readout(network: TopicNetwork, encoder: BagEncoder) -> PortableReadout:
@@ -361,7 +361,7 @@ def _readout(network: TopicNetwork, encoder: BagEncoder) -> PortableReadout:
     try:
         with without_gradients():
             return _readout_of(infer(batch), getattr(probe, "head", None), given)
-    except Exception as error:  # a network of the user's may need more than h, and can then fail in any way
+    except Exception as error:  # a user's network may need more than h, and can fail in any way
         raise _not_portable(network) from error
 
 
@@ -397,7 +397,7 @@ def _readout_of(posterior: Posterior, head: nn.Module | None, hidden: Tensor) ->
         smoothing = _numpy((prior + head.floor) / head.concentration())
         return PortableReadout(*map_, "counts", gate=gate, smoothing=smoothing)
     logits = posterior.log_point() if isinstance(posterior, LaplacePosterior) else posterior.point().log()
-    # A softmax is the same for logits that differ by a constant, so that this is the same map.
+    # Subtracting a constant from logits does not change their softmax.
     return PortableReadout(*_affine(logits - logits.mean(1, keepdim=True)), "softmax", gate=gate)
 
 

@@ -2,12 +2,12 @@
 
 Srivastava & Sutton 2017, "Autoencoding Variational Inference for Topic Models". Both models are DirichletVAE with the
 Laplace estimator. NVLDA has the mixture theta beta, and ProdLDA the product of experts softmax(theta B + b). The paper
-ranks the words of a topic by its row of B. Here b contains the log word frequencies and B what a topic adds to them, so
-that is the ranking of softmax(b + B) by relevance 0. Without batch normalisation, components_ is softmax(b + B).
+ranks the words of a topic by its row of B. Here b contains the log word frequencies, and B what a topic adds, so this
+is the ranking of softmax(b + B) by relevance 0. Without batch normalisation, components_ is softmax(b + B).
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
-- theta B is not batch-normalised for each word (batch_norm=True, background=False), as this gives rare words the weight
-  of common ones. The paper needs it against the loss of topics, which is prevented in the encoder here, by normalising
+- theta B is not batch-normalised for each word (batch_norm=True, background=False), because this gives rare words the
+  weight of common ones. The paper uses it to keep topics from being lost. Here the encoder prevents that by normalising
   its means (code_norm="shift" has the authors' normalisation). For the same reason ProdLDA has no dropout on the hidden
   vector, and NVLDA .2 (dropout=0.6 and 0.25 in the authors' code).
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).

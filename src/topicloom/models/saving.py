@@ -64,14 +64,14 @@ def fingerprint_of(network: nn.Module, vocabulary: Sequence[str]) -> str:
 
 
 def refuse_paths(kind: type[Any], settings: Mapping[str, Any]) -> None:
-    """Refuse a setting that makes a model of this package read a file elsewhere; a model is saved without any."""
+    """Refuse settings that would make a saved model of this package read another file. Saving never writes any."""
     for name in path_settings(kind) if kind.__module__.split(".")[0] == "topicloom" else ():
         if settings.get(name) is not None:
             raise ValueError(f"the setting {name!r} is {settings[name]!r:.60}, and a saved model reads no other file")
 
 
 def field_kind(kind: Any) -> FieldKind:
-    """Return the kind of a field that JSON has: a number, or the list of the categories' names."""
+    """Return the kind of a field from its value in JSON: a number, or the list of the names of categories."""
     if isinstance(kind, list) and all(isinstance(name, str) for name in kind):
         return tuple(kind)
     if isinstance(kind, int) and kind > 0:
@@ -88,7 +88,7 @@ def check_vocabulary(vocabulary: Sequence[str]) -> None:
 
 
 def check_tensors(tensors: Mapping[str, Tensor], n_topics: int, n_words: int) -> None:
-    """Refuse counts and topics of other sizes, and numbers that they cannot have."""
+    """Refuse counts and topics of wrong sizes, and numbers that are negative or not finite."""
     sizes = {**dict.fromkeys(COUNTS, (n_words,)), COMPONENTS: (n_topics, n_words)}
     for name, size in sizes.items():
         if name not in tensors:
@@ -106,14 +106,14 @@ def check_tensors(tensors: Mapping[str, Tensor], n_topics: int, n_words: int) ->
 
 
 def settings_for_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that JSON can express; a loaded model has the defaults of the others."""
+    """Return the settings that JSON can express. A loaded model has the defaults of the others."""
     kept = {}
     for name, value in settings.items():
         plain = value.item() if isinstance(value, np.generic) else value
         try:
             json.dumps(plain, allow_nan=False)
         except (TypeError, ValueError):
-            if name != "random_state":  # the state of a random generator is of no use to a fitted model
+            if name != "random_state":  # a fitted model does not need the state of a random generator
                 logger.warning("the setting %s cannot be saved as JSON; a loaded model will have its default", name)
             continue
         kept[name] = plain

@@ -1,9 +1,9 @@
 """Spare topics: a fit starts with more topics than requested, and removes the superfluous ones early.
 
-With as many topics as the texts have, a large topic is soon divided between several of the model's, and two rare ones
-share what is left. With spare topics, the rare ones find a place of their own while the large one is divided; then
-duplicates are joined, and their shares are added. If many topics are requested, a few spare ones stay longer. When
-these are removed, topics that are no document's main topic go first.
+If a model has only as many topics as the texts, several of its topics soon divide a large topic of the texts, and two
+rare topics share one. With spare topics, rare topics get a place of their own. Duplicates of the large topic are then
+joined, and their shares are added. If many topics are requested, a few spare ones stay longer. When these are removed,
+topics that are not the main topic of any document go first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COHERENCE_N = 10  # top words of a topic whose coherence is measured
 
 
 def overlaps(topic_word: Array) -> Array:
-    """Return 1 minus the total variation distance of each pair of topics (K, V), and 0 for a topic itself: (K, K)."""
+    """Return 1 minus the total variation distance of each pair of topics (K, V), with 0 on the diagonal: (K, K)."""
     overlap = np.zeros((len(topic_word), len(topic_word)), topic_word.dtype)
     for number, row in enumerate(topic_word):
         overlap[number, number + 1 :] = np.minimum(topic_word[number + 1 :], row).sum(1)
@@ -56,7 +56,7 @@ def mean_coherence(tops: list[Array], reference: Reference) -> Array:
 
 
 def reference_of(reader: BatchReader) -> Reference:
-    """Return the documents of a reader as a reference for coherence; of all ranks' readers, if there are several."""
+    """Return the documents of a reader, of all ranks if there are several, as a reference for coherence."""
     counts = reader.counts
     rows = None if len(reader.rows) == counts.shape[0] else reader.rows
     release_counts = partial(release, counts.data, counts.indices)
@@ -88,14 +88,14 @@ def select_topics(wide: Mapping[str, Tensor], wanted: Mapping[str, Tensor], kept
     return {**wide, **{name: select(wide[name], goal.shape, kept) for name, goal in wanted.items()}}
 
 
-# The least and the most spare topics. With few topics, a large one needs many parts before rare ones find a place.
+# Bounds of the number of spare topics. Even with few topics, many spare ones are needed before rare topics are found.
 MIN_SPARE, MAX_SPARE = 12, 50
-# Chosen on held-out documents; benchmarks/shares_tried.md has what else was tried.
-_MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, as many each time
-_LAST = 0.75  # the share of the epochs after which the last ones are removed, while others may still become unused
-_SMALL_SHARE = 0.2  # a topic with less than this share of 1 / K counts for less
-_COHERENCE_WEIGHT = 0.2  # of a topic's NPMI against its distance from the others
-_UNUSED_PENALTY = 2.0  # greater than any difference of scores
+# These values were chosen on held-out documents. benchmarks/shares_tried.md compares others.
+_MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, the same number each time
+_LAST = 0.75  # the share of the epochs after which the last spare topics are removed
+_SMALL_SHARE = 0.2  # topics with a share below this multiple of 1 / K get a lower score
+_COHERENCE_WEIGHT = 0.2  # the weight of a topic's NPMI; its distance from other topics has the weight 1
+_UNUSED_PENALTY = 2.0  # larger than any difference of scores
 
 
 def choose_distinct(
@@ -106,12 +106,12 @@ def choose_distinct(
     protected: Array | None = None,
     unused: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Select the topics to keep, and the heir of each topic's share.
+    """Select the topics to keep, and for each topic the kept one that gets its share.
 
     Topics are removed one at a time, each time the one with the lowest score: its total variation distance from the
     nearest topic that is left, times min(1, 5 K share), plus a fifth of its coherence. Its share goes to the nearest
-    topic. So of two equal topics one is removed however large they are, and a rare topic of words of its own is kept.
-    Unused topics are removed before all others.
+    topic. One of two equal topics is therefore removed, however large they are, and a rare topic with words of its own
+    is kept. Unused topics are removed before all others.
 
     Args:
         topic_word: (K', V) topics, rows sum to 1.
@@ -119,11 +119,11 @@ def choose_distinct(
         n_topics: how many topics to keep, K.
         coherence: (K',) the NPMI of the topics' top words; None leaves it out.
         protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
-        unused: (K',) bool, topics that are no document's main topic.
+        unused: (K',) bool, topics that are not the main topic of any document.
 
     Returns:
-        (n_topics,) indices of the kept topics, ascending, and (K',) the index of the heir of each topic, which is a
-        kept topic; a kept topic is its own heir.
+        (n_topics,) indices of the kept topics, ascending, and (K',) the index of the kept topic that gets the share of
+        each topic. A kept topic gets its own.
     """
     n = len(topic_word)
     overlap = overlaps(topic_word)
@@ -189,7 +189,7 @@ class SpareTopics:
             self.remove(state, width)
 
     def finish(self, state: TrainingState) -> None:
-        """Remove all spare topics that are left, as after an interruption."""
+        """Remove all spare topics that are left, for example after an interruption."""
         if state.n_topics > self.n_topics:
             self.remove(state, self.n_topics)
 

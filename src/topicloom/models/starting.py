@@ -1,11 +1,11 @@
 """The start of training at clusters of documents.
 
-From random weights, a network learns little in the first epochs: theta does not depend on the words yet, so that topics
-cannot form, and while topics are alike, theta has hardly any gradient. With titles, this takes a tenth of the training.
-So k-means clusters the documents first: vectors of log(1 + x) idf with unit length, by spherical k-means (Dhillon &
-Modha 2001, "Concept Decompositions for Large Sparse Text Data using Clustering"), which starts as k-means++ does
-(Arthur & Vassilvitskii 2007). Topics start at the words of the clusters, and the encoder learns to tell the
-clusters apart, before both are trained by the loss of the model. docs/start.md has the figures.
+From random weights, a network learns little in the first epochs. Topics cannot form before theta depends on the words,
+and theta has hardly any gradient as long as topics are alike. With titles, this takes a tenth of the training.
+Therefore spherical k-means first clusters the documents, as vectors of log(1 + x) idf with unit length (Dhillon & Modha
+2001, "Concept Decompositions for Large Sparse Text Data using Clustering"). It starts like k-means++ (Arthur &
+Vassilvitskii 2007). Topics start at the words of the clusters, and the encoder learns to tell the clusters apart. Then
+both are trained by the loss of the model. docs/start.md has the figures.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ..training.state import Stage, TrainingState
 from .words import Words
 
 STAGE = "clusters"
-# Clusters are found from so many documents and non-zeros at most, but from sixteen documents for each cluster.
+# The most documents and non-zeros from which clusters are found; at least sixteen documents for each cluster.
 _SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
 _TINY = 1e-9
 
-_STEPS = 8  # of k-means; later ones move few documents
-_DRAWN_FROM = 4096  # documents, or four for each cluster, from which the first centres are drawn
-_OWN_SHARE = 0.7  # of a document's theta that the topic of its cluster has; all topics share the rest equally
-_SMOOTHING = 20.0  # weighted tokens of each cluster that have the word frequencies of all documents
-_BLOCK = 1 << 17  # non-zeros that are added at once
-_LARGEST = 1.5  # nats by which a topic deviates from the word frequencies at first, at most
+_STEPS = 8  # steps of k-means; later steps would move few documents
+_DRAWN_FROM = 4096  # the first centres are drawn from this many documents, or from four for each cluster
+_OWN_SHARE = 0.7  # the share of a document's theta that its cluster's topic gets; all topics share the rest equally
+_SMOOTHING = 20.0  # weighted tokens with the word frequencies of the corpus that are added to each cluster
+_BLOCK = 1 << 17  # non-zeros in a block of a sum
+_LARGEST = 1.5  # the largest initial deviation of a topic from the word frequencies, in nats
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def vectors(counts: SparseCounts, idf: Tensor) -> Tensor:
     """Return the values of the documents' vectors at the non-zeros, (N,), given inverse document frequencies (V,)."""
     weighted = counts.values.log1p().mul_(idf[counts.indices])  # (N,)
     lengths = counts.sum_by_document(weighted**2).sqrt_().clamp_min_(1e-12)  # (B,)
-    # With the size of the result, a GPU need not be waited for.
+    # If the size of the result is given, the processor need not wait for a GPU.
     return weighted.div_(lengths.repeat_interleave(counts.offsets.diff(), output_size=len(weighted)))
 
 
@@ -101,7 +101,7 @@ def find_clusters(
 
 
 def _first_centres(counts: SparseCounts, values: Tensor, seeded: Tensor, generator: torch.Generator) -> Tensor:
-    """Return documents that are unlike each other, as centres (V, K): each is drawn by its distance from the others.
+    """Return documents that differ from each other as centres (V, K). Each is drawn by its distance from the others.
 
     Args:
         counts: the documents.
@@ -126,10 +126,10 @@ def _first_centres(counts: SparseCounts, values: Tensor, seeded: Tensor, generat
 
 
 def _sums(counts: SparseCounts, values: Tensor, own: Tensor, n_clusters: int) -> Tensor:
-    """Return the sums of the values (N,) of each word in the documents of each cluster, (V, K), given those, (B,)."""
+    """Return the sums of the values (N,) of each word in each cluster, (V, K), given the documents' clusters (B,)."""
     sums = torch.zeros(counts.n_words * n_clusters, device=counts.device)
     offsets, lengths = counts.offsets.tolist(), counts.offsets.diff()  # (B + 1,), (B,)
-    for first, last in document_pieces(offsets, _BLOCK):  # with little memory
+    for first, last in document_pieces(offsets, _BLOCK):  # in blocks, to save memory
         part = slice(offsets[first], offsets[last])
         places = own[first:last].repeat_interleave(lengths[first:last]).add_(counts.indices[part], alpha=n_clusters)
         sums.index_add_(0, places, values[part])
@@ -144,12 +144,12 @@ def _unit(columns: Tensor) -> Tensor:
 
 @torch.no_grad()
 def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequence[Stage], words: Words) -> list[Stage]:
-    """Start topics at clusters, and return the stages of training, in the first of which the encoder learns these.
+    """Start topics at clusters, and return the stages of training. In the first, the encoder learns the clusters.
 
     Args:
         state: the state of a run before its first step. A network without an encoder and a decoder keeps its start.
         reader: the training documents.
-        stages: those of the model.
+        stages: the stages of the model.
         words: the vocabulary.
     """
     first, *others = stages
@@ -171,7 +171,7 @@ def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequenc
 
 
 def _encoder_loss(clusters: Clusters) -> Callable[[TopicNetwork, Batch], Loss]:
-    """Return the loss that is the divergence of theta from that of the clusters."""
+    """Return a loss: the divergence of theta from the theta that the clusters suggest."""
 
     def loss(network: TopicNetwork, batch: Batch) -> Loss:
         wanted = clusters.theta(batch.counts)  # (B, K)

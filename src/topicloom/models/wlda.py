@@ -8,17 +8,17 @@ kernel, of the maximum mean discrepancy. In training, Dirichlet noise eta is mix
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - f(x) is batch-normalised and scaled to a standard deviation of `spread` (code_norm="none", spread=1). Otherwise the
-  gradient of the MMD, which is nearly zero for sparse theta, is too weak against that of the likelihood, and two to
-  six topics take all documents.
+  gradient of the MMD, which is nearly zero for sparse theta, is too weak against the gradient of the likelihood, and
+  two to six topics take all documents.
 - In training, each half of a batch is normalised by itself for the MMD, and its theta is compared with that of the
-  other half only. Codes that are normalised together depend on each other, so that the estimate would be biased.
+  other half only. Codes that are normalised together depend on each other, which would bias the estimate.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
 - Training starts at clusters of documents (start="random").
 - f(x) has a learned bias, which follows the likelihood alone, the prior follows the shares of the topics
   (learn_shares=False), and training starts with spare topics (spare_topics=0).
-- There is less noise, with which small topics are found (noise=0.2). The weight lambda is lower, because topics
-  of real texts are worse with 1 (mmd_weight=1).
+- There is less noise, so that small topics are found (noise=0.2). The weight lambda is lower, because a weight of 1
+  makes topics of real texts worse (mmd_weight=1).
 - p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
   number of non-zero counts only, and planted topics are found more exactly.
 - Topics are deviations from the background frequencies (background=False), and half of a document's words are hidden
@@ -47,7 +47,7 @@ from .autoencoders import DeterministicNetwork
 from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
-_SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations of codes like those of the prior; of others, 3
+_SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations that match codes to these priors; others have 3
 
 
 class WLDANetwork(DeterministicNetwork):
@@ -72,14 +72,14 @@ class WLDANetwork(DeterministicNetwork):
         taken = step()
         halved = self.training and taken.n_docs(len(z)) > 1
         discrepancy = self._discrepancy(compared, taken.n_first_half(len(z)) if halved else None)  # ()
-        if self.training:  # afterwards, as the estimate is unbiased only if the sample is independent of the batch
+        if self.training:  # after the estimate, which is unbiased only if the sample is independent of the batch
             self.prior.update(taken.rows(z.detach()))
         with self.decoder.cached_topics():
             score = self.decoder.score(self._disturbed(theta), self.scored(batch.counts), self.criterion)  # (B,)
             return Loss(-score, self.nats * discrepancy.expand(len(z)), self.regularisation(theta, batch))
 
     def _discrepancy(self, theta: Tensor, n_first: int | None = None) -> Tensor:
-        """Return the MMD of theta (B, K) and as many samples of the prior, a scalar; of all ranks' in a step."""
+        """Return the MMD of theta (B, K) and B samples of the prior, a scalar. A step uses the theta of all ranks."""
         prior = step().drawn_for_all(lambda n: self.prior.sample(n, self.generator), len(theta))
         return mmd(prior, step().halves(theta), self.tau, n_first=n_first)
 

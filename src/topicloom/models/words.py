@@ -1,4 +1,4 @@
-"""What a network knows before training: word frequencies, seed words of topics, and the kinds of documents' fields."""
+"""Input of a network before training: word frequencies, seed words of topics, and kinds of the documents' fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..messages import similar
 from ..nn.network import TopicNetwork
 
 SEED_STRENGTH = 4.0  # nats; a seed word starts about 50 times as likely in its topic as in others
-_NAMED = 5  # words in a message
+_NAMED = 5  # the most words that a message names
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Words:
         names: the words.
         n_docs, n_tokens: the number of documents, and of the tokens in all of them.
         seeds: (V, K) what seed words add to the log weights of their topics, or None if there are no seed words.
-        fields: what is known of each document besides its words. By the name of the field, it has the length of
-            "vectors", 1 for "times" and a covariate of numbers, and the names of a covariate's categories.
+        fields: the fields of the documents by name: the length of "vectors", 1 for "times" and for a covariate with
+            numbers, and the names of the categories for a covariate with categories.
     """
 
     log_frequency: Tensor
@@ -45,7 +45,7 @@ class Words:
         return self.n_tokens / self.n_docs
 
     def field_size(self, name: str) -> int:
-        """Return the length of the documents' vectors ("vectors"), the number of a covariate's categories, or 1.
+        """Return the number of columns of a field: the length of vectors, the number of categories, or 1.
 
         Raises:
             InputError: the documents of training do not have this field.
@@ -60,7 +60,7 @@ class Words:
 
 
 def with_fields(network: TopicNetwork, words: Words) -> TopicNetwork:
-    """Return the network, which then knows the kinds of the fields that it reads, so that documents can be checked."""
+    """Give the network the kinds of the fields that it reads, with which it checks documents, and return it."""
     if network.fields:
         network.fields = {name: words.fields.get(name) for name in network.fields}
     return network

@@ -1,4 +1,4 @@
-"""Parts of networks, which import torch and little else."""
+"""Parts of networks. They import little besides torch."""
 
 import os
 
@@ -6,9 +6,9 @@ import torch
 
 
 def _use_one_thread() -> None:
-    """Let torch use one thread. After a fork, it would wait for ever for the threads of the parent process.
+    """Let torch use one thread. After a fork, it would wait forever for the threads of the parent process.
 
-    DataLoader of PyTorch does the same in its worker processes.
+    PyTorch's DataLoader does the same in its worker processes.
     """
     if torch.get_num_threads() > 1:
         torch.set_num_threads(1)

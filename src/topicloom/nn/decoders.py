@@ -17,8 +17,8 @@ from .sparse import SparseCounts, mixture_log_likelihood, product_log_likelihood
 
 Criterion = Literal["cross_entropy", "bernoulli"]
 
-_KEPT_NOISE = 0.2  # the share of their random deviations that topics keep when they start at given ones
-_RIDGE = 0.01  # the penalty, for each word, in the regression of given deviations on the word vectors
+_KEPT_NOISE = 0.2  # the share of the random deviations that topics keep if they start at given deviations
+_RIDGE = 0.01  # the ridge penalty per word in the regression of given deviations on the word vectors
 # The gain of the logarithmic scales relative to that of the means. A step changes all dimensions of a word at once.
 _SCALE_GAIN = 0.1
 _SMALL_PROBABILITY = 1e-6  # below this, g and -log(1 - g) are the same in single precision
@@ -28,21 +28,21 @@ class Decoder(nn.Module, ABC):
     """The distribution p(w | theta) over the vocabulary.
 
     Attributes:
-        uses_helpers: whether the log likelihood is jobs for several threads (see `nn.execution`).
+        uses_helpers: whether several threads share the computation of the log likelihood (see nn/execution.py).
     """
 
     uses_helpers: ClassVar[bool] = False
 
     @abstractmethod
     def log_probabilities(self, theta: Tensor) -> Tensor:
-        """Return log p(w | theta) for all words, (B, K) -> (B, V): dense, so for one batch at a time."""
+        """Return log p(w | theta) for all words, (B, K) -> (B, V). The result is dense: one batch at a time."""
 
     @abstractmethod
     def topic_word(self) -> Tensor:
         """Return the topics, (K, V), whose rows are distributions."""
 
     def beta_t(self) -> Tensor:
-        """Return the topics, (V, K), whose columns are distributions, as the separation term reads them."""
+        """Return the topics, (V, K), whose columns are distributions. The separation term reads them."""
         return self.topic_word().mT
 
     def at(self, theta: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ class Decoder(nn.Module, ABC):
 
     @contextmanager
     def cached_topics(self) -> Iterator[None]:
-        """A context in which the weights do not change, so that the topics are computed only once."""
+        """A context in which the topics are computed only once. The weights must not change in it."""
         yield
 
     def start_at(self, deviations: Tensor) -> None:
@@ -72,7 +72,7 @@ class Decoder(nn.Module, ABC):
         w_dv is 1 if document d contains word v and 0 otherwise. g_dv = 1 - (1 - p(v | theta_d))^n_d is the probability
         that word v is among n_d tokens drawn from p(w | theta_d), where n_d is the number of tokens of the document.
         The sum of g_dv over the words is therefore the expected number of distinct words in n_d tokens. Given theta
-        and n_d, words are taken to be independent of each other.
+        and n_d, words are assumed to be independent of each other.
         """
         log_p = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
         log_absent = counts.totals[:, None] * torch.log1p(-log_p.exp())  # (B, V) log(1 - g)
@@ -83,7 +83,7 @@ class Decoder(nn.Module, ABC):
         return log_absent.sum(1) + counts.sum_by_document(present - absent)
 
     def score(self, theta: Tensor, counts: SparseCounts, criterion: Criterion) -> Tensor:
-        """Return the log likelihood that `criterion` names: (B, K) -> (B,)."""
+        """Return the log likelihood with this criterion: (B, K) -> (B,)."""
         likelihood = self.log_likelihood if criterion == "cross_entropy" else self.bernoulli_log_likelihood
         return likelihood(theta, counts)
 
@@ -137,7 +137,7 @@ class MixtureDecoder(Decoder):
 class ProductDecoder(Decoder):
     """p(w | theta) = softmax(theta B + b), a product of experts (Srivastava & Sutton 2017).
 
-    It is dense over the vocabulary, for one batch at a time.
+    A batch takes memory in proportion to the vocabulary.
 
     Args:
         topics: the logits B and the background b.
@@ -187,15 +187,15 @@ class ProductDecoder(Decoder):
 class MLPDecoder(Decoder):
     """p(w | theta) = softmax(B f(A theta + a) + b), where f is softplus.
 
-    Topic k is p(w | theta) for a document that consists of topic k. The decoder is dense over the vocabulary, for one
-    batch at a time.
+    Topic k is p(w | theta) for a document that consists of topic k. A batch takes memory in proportion to the
+    vocabulary.
 
     Args:
-        background: (V,) b, the logarithms of the word frequencies, or zeros; a parameter is learned.
+        background: (V,) b, the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
         n_topics: the number of topics K.
         n_hidden: the width H of the hidden layer.
         generator: draws the initial weights.
-        gain: the factor from the weights of B to its entries, which change as many times as fast with Adam.
+        gain: the factor from the weights of B to its entries. With Adam, the entries change `gain` times as fast.
         scale: the standard deviation of the initial entries of B. None is sqrt(2 / (V + H)), by Glorot & Bengio 2010.
 
     >>> import torch
@@ -226,7 +226,7 @@ class MLPDecoder(Decoder):
 
 
 def _unmixed(n_topics: int, like: Tensor) -> Tensor:
-    """Return the theta of documents of one topic each, (K, K), of the type and on the device of a tensor."""
+    """Return the theta of documents with a single topic each, (K, K), with the type and device of `like`."""
     return torch.eye(n_topics, dtype=like.dtype, device=like.device)
 
 
@@ -247,8 +247,8 @@ class TopicLogits(nn.Module, ABC):
     """Topics as logits: deviations of the words' log weights from a background. A call returns them as distributions.
 
     Args:
-        background: (V,) the logarithms of the word frequencies, or zeros; a parameter is learned.
-        seeds: (V, K) what is added to the logits of seed words in their topics, or None.
+        background: (V,) the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
+        seeds: (V, K) numbers that are added to the logits of seed words in their topics, or None.
     """
 
     background: Tensor  # (V,)
@@ -264,17 +264,17 @@ class TopicLogits(nn.Module, ABC):
 
     @abstractmethod
     def learned(self) -> Tensor:
-        """Return the deviations that are learned, (V, K)."""
+        """Return the learned deviations, (V, K)."""
 
     def deviations(self) -> Tensor:
         """Return the deviations with the seeds, (V, K).
 
-        The seeds are always added, so that a topic keeps its words, although learned deviations can outweigh them.
+        The seeds are always added, so that a topic tends to keep its words. Learned deviations can still outweigh them.
         """
         return self.learned() if self.seeds is None else self.learned() + self.seeds
 
     def forward(self) -> Tensor:
-        """Return softmax(background + deviations), (V, K), whose columns are distributions, as in SAGE and SCHOLAR."""
+        """Return softmax(background + deviations), (V, K), whose columns are distributions (as in SAGE and SCHOLAR)."""
         return self._columns(self.learned())
 
     def _columns(self, weight: Tensor, gain: float = 1.0) -> Tensor:
@@ -297,12 +297,12 @@ class FreeTopics(TopicLogits):
     """Topics in which every word has a weight of its own.
 
     Args:
-        background: (V,) the logarithms of the word frequencies, or zeros; a parameter is learned.
-        seeds: (V, K) what is added to the logits of seed words in their topics, or None.
+        background: (V,) the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
+        seeds: (V, K) numbers that are added to the logits of seed words in their topics, or None.
         n_topics: the number of topics K.
         generator: draws the initial weights.
-        gain: the factor from weights to deviations. With Adam, topics change `gain` times as fast as the encoder. They
-            have to change much more, and the encoder would not be stable at their rate.
+        gain: the factor from weights to deviations. With Adam, topics change `gain` times as fast as the encoder,
+            because they must change much more. The encoder would not be stable at this rate.
         scale: the standard deviation of the initial deviations. None is sqrt(2 / (V + K)), by Glorot & Bengio 2010.
 
     >>> import torch
@@ -343,13 +343,13 @@ class EmbeddedTopics(TopicLogits):
     Miao et al. 2017; Dieng et al. 2020.
 
     Args:
-        background: (V,) the logarithms of the word frequencies, or zeros; a parameter is learned.
-        seeds: (V, K) what is added to the logits of seed words in their topics, or None.
+        background: (V,) the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
+        seeds: (V, K) numbers that are added to the logits of seed words in their topics, or None.
         n_topics: the number of topics K.
         generator: draws the initial weights.
         n_dimensions: the number of dimensions L of the space, if no word vectors are given.
         word_vectors: (V, L) the initial word vectors rho, of unit scale; None draws them at random.
-        fixed: whether the word vectors are not trained.
+        fixed: whether the word vectors stay at their initial values.
         gain: the factor from weights to topic vectors. A step of Adam changes a deviation in all L dimensions at once;
             without this factor, the steps are so large that topics of short texts are lost.
         scale: the standard deviation of the initial deviations. None is sqrt(1 / 3), the value in the code of ETM.
@@ -410,12 +410,17 @@ class GaussianTopics(EmbeddedTopics):
     """Topics as Gaussian distributions over the space of word vectors.
 
     Gaussian-BAT of Wang et al. 2020, section 3.3: p(v | k) is in proportion to N(rho_v; mu_k, Sigma_k), normalised over
-    the vocabulary. Here Sigma_k is diagonal. All scales are 1 at the start, where the deviations are
-    <rho_v, mu_k> - |rho_v|^2 / 2. If all word vectors have one length, as given ones by default, these are the topics
-    of `EmbeddedTopics` with t_k = mu_k. Vectors that are drawn at random differ in length, and words with short ones
-    begin with more weight in all topics.
+    the vocabulary. Here Sigma_k is diagonal. All scales start at 1, and the deviations then are
+    <rho_v, mu_k> - |rho_v|^2 / 2. If all word vectors have one length, as given vectors have by default, these are the
+    topics of `EmbeddedTopics` with t_k = mu_k. Random vectors differ in length, and words with short vectors begin with
+    more weight in all topics.
 
-    The arguments are those of `EmbeddedTopics`.
+    Args:
+        background: (V,) the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
+        n_topics: the number of topics K.
+        n_dimensions: the number of dimensions L of the space.
+        generator: draws the initial weights.
+        settings: `seeds`, `word_vectors`, `fixed`, `gain` and `scale` of `EmbeddedTopics`.
 
     >>> import torch
     >>> topics = GaussianTopics(torch.zeros(5), 2, 3, torch.Generator().manual_seed(0))
@@ -442,7 +447,7 @@ class GaussianTopics(EmbeddedTopics):
 def column_softmax(weight: Tensor, offset: Tensor, gain: float = 1.0) -> Tensor:
     """Return softmax(offset + gain * weight, dim=0).
 
-    With 50 or 100 topics, this and its gradient take little more than half the time of the separate operations.
+    With 50 or 100 topics, the function and its gradient take little more than half the time of separate operations.
 
     Args:
         weight: (V, K).

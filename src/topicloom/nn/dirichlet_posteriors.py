@@ -1,4 +1,4 @@
-"""Dirichlet posteriors, or approximations of them, that can be sampled with gradients, by five estimators.
+"""Dirichlet posteriors and approximations of them, with five estimators of the gradients of samples.
 
 A draw from a Dirichlet is a vector of independent gamma variables divided by their sum. Gamma variables with small
 shapes underflow, so their logarithms are drawn, and theta is the softmax of the logarithms.
@@ -31,8 +31,8 @@ from .posteriors import (
 
 _LOG_WEIGHT_IF_ABSENT = -1e4  # added to the log weight of a topic that is not in a document
 _LOG_OF_SMALL_GAMMA = -15.0  # below exp(this), a gamma's distribution function equals the first term of its series
-_LEAST_SHARE_OF_MOST = 0.1  # of the largest concentration; benchmarks/shares_tried.md has others
-_LOGIT_OF_MOST = -4.0  # as a parameter: SCALE_GAIN times this has a logistic function of nearly 0, so that c is `most`
+_LEAST_SHARE_OF_MOST = 0.1  # the least concentration relative to `most`; see benchmarks/shares_tried.md
+_LOGIT_OF_MOST = -4.0  # the parameter with which c is nearly `most`
 
 
 def open_uniform(size: torch.Size, like: Tensor, generator: torch.Generator) -> Tensor:
@@ -72,7 +72,7 @@ class SimplexPosterior(SampledPosterior):
 
 @dataclass(frozen=True)
 class LaplacePosterior(SimplexPosterior):
-    """A Gaussian z ~ N(mean, diag exp(log_var)) plus a constant in place of log gammas (Srivastava & Sutton 2017).
+    """A Gaussian z ~ N(mean, diag exp(log_var)) plus a constant instead of log gammas (Srivastava & Sutton 2017).
 
     >>> import torch
     >>> from topicloom.nn.posteriors import laplace_dirichlet
@@ -101,8 +101,8 @@ class LaplacePosterior(SimplexPosterior):
 class _GammaPosterior(SimplexPosterior):
     """theta ~ Dirichlet(alpha), drawn as gamma variables of shape alpha.
 
-    The divergence is that of the Dirichlets. With `of_gammas`, it is that of the gamma variables (Joo et al. 2019),
-    which counts their sum as well, although theta does not depend on it.
+    The divergence is that of the Dirichlets. With `of_gammas`, it is that of the gamma variables (Joo et al. 2019).
+    This includes their sum, although theta does not depend on it.
     """
 
     alpha: Tensor  # (B, K)
@@ -222,11 +222,11 @@ class InverseDirichlet(_GammaPosterior):
 
 @dataclass(frozen=True)
 class WeibullPosterior(SimplexPosterior):
-    """Weibull variables lambda (-log u)^(1/k) in place of gammas (Zhang, Chen, Guo & Zhou 2018).
+    """Weibull variables lambda (-log u)^(1/k) instead of gammas (Zhang, Chen, Guo & Zhou 2018).
 
-    The prior has Weibull variables as well, with the means of the gammas and a common shape, `prior_shape`. Without a
-    `prior_shape` it has the gammas themselves, as in the paper. The divergence is then large wherever the shapes of the
-    gammas are small, because no Weibull variable is like such a gamma.
+    The prior has Weibull variables as well, with the means of the gammas and a common shape, `prior_shape`. Without
+    `prior_shape` it has the gammas themselves, as in the paper. The divergence is then large if the shapes of the
+    gammas are small, because no Weibull variable is similar to such a gamma.
 
     >>> import torch
     >>> WeibullPosterior(torch.ones(1, 2), torch.zeros(1, 2), torch.ones(2)).point()
@@ -246,9 +246,9 @@ class WeibullPosterior(SimplexPosterior):
         return self.log_scale + torch.lgamma(1 + 1 / self.shape)  # the weights' means
 
     def divergence(self) -> Tensor:
-        """Return the smallest divergence from a prior whose variables have a common factor, as theta does not have it.
+        """Return the divergence, minimised over a common factor of the weights, which theta does not depend on.
 
-        For gammas it is where their means and those of the Weibulls have the same sum.
+        For gammas, the minimum is where their means and those of the Weibulls have the same sum.
         """
         if self.prior_shape is not None:
             prior_log_scale = self.prior.log() - torch.lgamma(1 + 1 / self.prior_shape)  # (K,)
@@ -263,7 +263,7 @@ class SparsePosterior(SimplexPosterior):
 
     b is drawn from the binary concrete distribution (Maddison, Mnih & Teh 2017). At a low temperature this is nearly a
     Bernoulli distribution, whose divergence has a closed form and is used; a temperature of 0 draws from it. If no
-    topic is in a document, theta is the weights of all. `point` uses the probabilities of b.
+    topic is in a document, theta consists of the weights of all topics. `point` uses the probabilities of b.
 
     >>> import torch
     >>> weights = ImplicitDirichlet(torch.tensor([[3.0, 1.0]]), torch.ones(2))
@@ -319,13 +319,13 @@ class Concentration(nn.Module):
         self.scale = nn.Parameter(torch.tensor(start / SCALE_GAIN)) if kind in ("mean", "affine") else None
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Read the scale. A model that was saved before it was learned has c as it was set."""
+        """Read the scale. In models of older versions, c is not learned, so it gets the value of the setting."""
         if self.scale is not None and f"{prefix}scale" not in state_dict:
             state_dict[f"{prefix}scale"] = torch.full_like(self.scale, _LOGIT_OF_MOST if self.bounded else 0.0)
         super()._load_from_state_dict(state_dict, prefix, *others)
 
     def forward(self) -> Tensor | float:
-        """Return c, () if it is learned."""
+        """Return c, a number, or a tensor () if it is learned."""
         if self.scale is None:
             return self.most
         scale = SCALE_GAIN * self.scale  # ()
@@ -334,10 +334,10 @@ class Concentration(nn.Module):
 
 
 def weibull_shape(a: Tensor) -> Tensor:
-    """Return the shape k of the Weibull variable whose logarithm has the variance of that of a Gamma(a) variable.
+    """Return the shape k for which the logarithms of a Weibull and of a Gamma(a) variable have the same variance.
 
-    The variances are pi^2 / (6 k^2) and trigamma(a). trigamma(a) = 1/a^2 + 1/(a+1)^2 + trigamma(a + 2), of which the
-    last is computed by its asymptotic series, with an error below .1 %.
+    The variances are pi^2 / (6 k^2) and trigamma(a) = 1/a^2 + 1/(a+1)^2 + trigamma(a + 2). The last term is computed by
+    its asymptotic series, with an error below .1 %.
     """
     r = 1 / (a + 2)
     trigamma = a**-2 + (a + 1) ** -2 + r + r**2 / 2 + r**3 / 6

@@ -15,8 +15,8 @@ from .network import Loss, TopicNetwork
 from .posteriors import Posterior
 from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 
-# A document with a smaller share in the topics that remain after a drop gets the average shares, because so small a
-# share is mostly noise, which normalising would multiply.
+# A document whose remaining topics have a smaller total share after a drop gets the average shares. Such a small share
+# is mostly noise, and normalising would amplify it.
 LEAST_KEPT_SHARE = 0.01
 
 
@@ -24,11 +24,11 @@ class Regroup(nn.Module):
     """Topics that are merged, dropped or kept.
 
     Args:
-        assign: (K,) int64, the new number of each topic; -1 if it is dropped. There are new topics 0 to K' - 1.
+        assign: (K,) int64, the new number of each topic, from 0 to K' - 1, or -1 if it is dropped.
         shares: (K,) the shares by which the words of merged topics are averaged.
     """
 
-    kind: ClassVar[str] = "regroup"  # in saved models
+    kind: ClassVar[str] = "regroup"  # the name in saved models
     assign: Tensor  # (K,)
     shares: Tensor  # (K,)
 
@@ -43,8 +43,8 @@ class Regroup(nn.Module):
         return int(self.assign.max()) + 1
 
     def words(self, topics: Tensor) -> Tensor:
-        """Return the topics (K', V), given the old ones (K, V): means by the shares."""
-        weights = self.shares.clamp_min(0) + 1e-12  # of topics without any share, all weigh the same
+        """Return the topics (K', V), given the old ones (K, V). Merged topics are averaged by their shares."""
+        weights = self.shares.clamp_min(0) + 1e-12  # topics that all have no share get equal weights
         sums = self._sum((weights[:, None] * topics).mT)  # (V, K')
         return (sums / sums.sum(0)).mT
 
@@ -59,7 +59,7 @@ class Regroup(nn.Module):
 
         Args:
             theta: rows sum to 1.
-            average: (K',) for documents that have almost nothing but dropped topics.
+            average: (K',) the shares of documents that have almost only dropped topics.
         """
         sums = self._sum(theta)
         total = sums.sum(1, keepdim=True)
@@ -73,9 +73,9 @@ class Regroup(nn.Module):
 
 
 class SplitTopic(nn.Module):
-    """A topic k that is divided into parts, by LDA on what the topic has of each document.
+    """A topic k that LDA divides into parts, given the tokens of the topic in each document.
 
-    The part of topic k in a document is x_v p(k | v, d), where p(k | v, d) is proportional to theta_dk beta_kv. The
+    The tokens of topic k in a document are x_v p(k | v, d), where p(k | v, d) is proportional to theta_dk beta_kv. The
     first part takes the place of the topic; the others come after all other topics.
 
     Args:
@@ -83,7 +83,7 @@ class SplitTopic(nn.Module):
         network: the parts as topics, with the shares of the parts as the Dirichlet parameter.
     """
 
-    kind: ClassVar[str] = "split"  # in saved models
+    kind: ClassVar[str] = "split"  # the name in saved models
     topic: Tensor  # ()
 
     def __init__(self, topic: int, network: MeanFieldNetwork) -> None:
@@ -118,7 +118,7 @@ class SplitTopic(nn.Module):
 
 
 def topic_counts(topic: int, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
-    """Return what a topic has of each count, x_dv p(k | v, d), at the non-zeros: (N,).
+    """Return the part of each count that belongs to a topic, x_dv p(k | v, d), at the non-zeros: (N,).
 
     Args:
         topic: the topic k.
@@ -160,12 +160,12 @@ class EditedNetwork(TopicNetwork):
 
     Args:
         base: the trained network.
-        steps: what was done to its topics, in this order.
-        stages: those of the network before the last step, if they are known.
+        steps: the edits of its topics, in their order.
+        stages: the stages of the network before the last step, if they are known.
 
     Attributes:
         stages: the topics (V, K) and the average shares (K,) before each step and after the last one. Only splits need
-            the topics before them; before other steps, the topics are left out (an empty tensor).
+            the topics before them. Before other steps, an empty tensor replaces the topics.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class EditedNetwork(TopicNetwork):
         return not len(self.steps) and self.base.bounds_tokens
 
     def edit(self, theta: Tensor, counts: SparseCounts, first: int = 0) -> Tensor:
-        """Return theta after the steps from `first` on, (B, K) -> (B, K'), given that before them."""
+        """Return theta after the steps from `first` on, given theta before them: (B, K) -> (B, K')."""
         for number, step in list(enumerate(self.each_step()))[first:]:
             if isinstance(step, Regroup):
                 theta = step.theta(theta, self.stages[number + 1][1])

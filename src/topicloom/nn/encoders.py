@@ -1,4 +1,4 @@
-"""Encoders: from sparse counts to a hidden vector of each document, and from there to parameters of a posterior."""
+"""Encoders, which map sparse counts to hidden vectors, and heads, which map these to the parameters of posteriors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
 Target = Literal["counts", "tfidf"]
 Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
-TINY_TOTAL = 1e-12  # replaces the length of an empty document, which is a divisor
-_DIRICHLET_SCALE = 2.0  # the factor of normalised logits; benchmarks/shares_tried.md has others
+TINY_TOTAL = 1e-12  # replaces the length of an empty document, so that nothing is divided by 0
+_DIRICHLET_SCALE = 2.0  # the factor of normalised logits; benchmarks/shares_tried.md compares others
 # The factor of normalised logarithms of Weibull shapes. It keeps the shapes near those of gamma variables.
 _SHAPE_SCALE = 0.3
 
 
 def encoder_values(counts: SparseCounts, kind: EncoderInput, idf: Tensor) -> Tensor:
-    """Return what the encoder receives in place of the non-zero counts x, (N,).
+    """Return the input of the encoder for the non-zero counts x, (N,).
 
     Args:
         counts: the word counts.
@@ -109,18 +109,18 @@ class BagEncoder(nn.Module):
 
         Args:
             batch: B documents.
-            generator: draws the dropout; None, as outside training, turns dropout off.
+            generator: draws the dropout. None, outside training, turns dropout off.
         """
         f = _ACTIVATIONS[self.activation]
         h = f(self.first_sums(batch, generator))  # (B, H)
         return dropout(f(self.hidden(h)), self.output_dropout, generator)
 
     def first_sums(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        """Return W x + b, (B, H). An encoder that reads more than words overrides this, and adds to it.
+        """Return W x + b, (B, H). Encoders that read more than words override this, and add to the result.
 
         Args:
             batch: B documents.
-            generator: draws the dropout; None, as outside training, turns dropout off.
+            generator: draws the dropout. None, outside training, turns dropout off.
         """
         lengths = batch.counts.offsets.diff()  # (B,)
         values = encoder_values(batch.counts, self.input, self.idf)  # (N,)
@@ -132,7 +132,7 @@ class GaussianHead(nn.Module):
     """From h to the mean and the log-variance of a Gaussian, in units of the prior.
 
     The mean is scaled to the spread of the prior. The log-variance starts one below that of the prior, so that the code
-    is informative from the first step. The norms "none" and "shift", which are those of papers, do neither.
+    is informative from the first step. With the norms "none" and "shift" of the papers, neither is done.
 
     Args:
         n_hidden: the width H of h.
@@ -161,13 +161,13 @@ class GaussianHead(nn.Module):
     ) -> None:
         super().__init__()
         n_latent = len(prior_var)
-        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms have the shift, where there is one
+        self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms have a shift if one is needed
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
         self.mean_norm = norm_of_mean(n_latent, norm, scaled=scaled)
         self.log_var_norm = norm_of_spread(n_latent, norm, scaled=scaled)
         plain = norm in PLAIN_NORMS
         unit = torch.zeros_like(prior_var) if plain else prior_var.log()
-        self.register_buffer("prior_log_var", unit)  # saved, as a network that loses topics keeps its scale
+        self.register_buffer("prior_log_var", unit)  # saved, because a network keeps its scale when it loses topics
         self.start = 0.0 if plain else -1.0
 
     def forward(self, h: Tensor) -> tuple[Tensor, Tensor]:
@@ -181,9 +181,9 @@ class GaussianHead(nn.Module):
 class DirichletHead(nn.Module):
     """From h to the parameters of a Dirichlet, a = prior + c n softmax(2 norm(A h) + log prior) + .00001.
 
-    n is the number of tokens of the document. As in latent Dirichlet allocation, the parameters are those of the prior
-    plus counts, so that a short document leaves most topics as the prior has them. With the norms "none" and "shift" it
-    is a = softplus(norm(A h)) + .00001, as in Burkhardt & Kramer 2019.
+    n is the number of tokens of the document. As in latent Dirichlet allocation, the parameters are the prior plus
+    counts, so that in a short document most topics keep their prior. With the norms "none" and "shift", the parameters
+    are a = softplus(norm(A h)) + .00001 (Burkhardt & Kramer 2019).
 
     Args:
         n_hidden: the width H of h.
@@ -217,7 +217,7 @@ class DirichletHead(nn.Module):
         self.plain = norm in PLAIN_NORMS
 
     def logits(self, h: Tensor, prior: Tensor) -> Tensor:
-        """Return what the softmax or the softplus receives, (B, K), given hidden vectors (B, H) and a prior (K,)."""
+        """Return the input of the softmax or softplus, (B, K), given hidden vectors (B, H) and a prior (K,)."""
         x: Tensor = self.norm(self.log_alpha(h))
         return x if self.plain else _DIRICHLET_SCALE * x + prior.log()
 
@@ -239,8 +239,8 @@ class DirichletHead(nn.Module):
 class WeibullHead(nn.Module):
     """From h to the shapes and the log scales of Weibull variables, one for each topic.
 
-    The means a are those of a DirichletHead. The shape of a topic without tokens is that of the prior. Where a document
-    has tokens of a topic, the shape starts near that of a Weibull variable that is like a Gamma(a) variable (see
+    The means a are those of a DirichletHead. The shape of a topic without tokens is that of the prior. If a document
+    has tokens of a topic, the shape starts near that of a Weibull variable that resembles a Gamma(a) variable (see
     `weibull_shape`).
 
     Args:
@@ -258,7 +258,7 @@ class WeibullHead(nn.Module):
     (torch.Size([3, 2]), torch.Size([3, 2]))
     """
 
-    floor = 0.1  # is added to all shapes, because the logarithms of variables with small shapes have extreme values
+    floor = 0.1  # added to all shapes, because small shapes give extreme values of log weights
 
     def __init__(
         self,
@@ -279,7 +279,13 @@ class WeibullHead(nn.Module):
         return weibull_shape(prior.mean()) + self.floor
 
     def forward(self, h: Tensor, prior: Tensor, totals: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the shapes k and the log scales log lambda, (B, K) each; the arguments are those of DirichletHead."""
+        """Return the shapes k and the log scales log lambda, (B, K) each.
+
+        Args:
+            h: (B, H) hidden vectors.
+            prior: (K,) the parameters of the prior.
+            totals: (B,) the tokens of the documents.
+        """
         a = self.mean(h, prior, totals)  # (B, K)
         least = weibull_shape(prior.mean())  # ()
         added = (weibull_shape((a - prior).clamp_min(0) + prior.mean()) - least).clamp_min(0)  # (B, K)
@@ -288,7 +294,7 @@ class WeibullHead(nn.Module):
 
 
 class IndicatorHead(nn.Module):
-    """From h to the log odds that each topic is in the document, which start around those of the prior.
+    """From h to the log odds that each topic is in the document. They start near the log odds of the prior.
 
     Their batch normalisation has a learned scale, so that the number of topics can differ between documents.
 
@@ -297,7 +303,7 @@ class IndicatorHead(nn.Module):
         n_topics: the number of topics K.
         generator: draws the initial weights.
         probability: the prior probability that a topic is in a document.
-        norm: "none" has no normalisation; all others have the same one.
+        norm: "none" has no normalisation. All other values have the same effect.
 
     >>> import torch
     >>> head = IndicatorHead(4, 2, torch.Generator().manual_seed(0), probability=0.3)

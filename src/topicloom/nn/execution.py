@@ -1,4 +1,4 @@
-"""How operations run: with which gradients and threads, and in loops that numba compiles for the CPU."""
+"""The execution of operations: gradients, precision, threads, and loops that numba compiles for the CPU."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ T = TypeVar("T")
 _log = logging.getLogger("topicloom")
 _n_helpers: ContextVar[int] = ContextVar("n_helpers", default=0)
 
-# A loop that numba has compiled has two forms: one that is vectorised, and one for arrays that may overlap, which adds
-# in another order. It takes the second one if two arrays begin within a few hundred bytes, as small ones can by chance.
-# With this many numbers between an array and any other one, the sums are always the same.
+# A compiled loop has two forms: a vectorised one, and one for arrays that may overlap, which adds in another order. The
+# second form runs if two arrays begin within a few hundred bytes of each other, which small arrays can do by chance.
+# With this many numbers between arrays, the sums are always the same.
 NUMBERS_BETWEEN_ARRAYS = 256
-# In a process that has not loaded numba, which takes .4 seconds, only many documents gain from it. Larger corpora are
-# read in batches of 1,024 documents.
+# Loading numba takes .4 seconds, so only this many documents gain from it. Larger corpora are read in batches of 1,024
+# documents.
 FEWEST_DOCUMENTS_TO_COMPILE = 512
-_FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order, so that they are vectorised; NaN stays NaN
+_FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}  # allows sums in any order, for vectorising; NaN stays NaN
 
 
-# Gradients and precision, whatever contexts of PyTorch the caller is in.
+# Gradients and precision.
 
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Turn automatic mixed precision off: it would compute products of matrices with 8 bits of precision."""
+    """Turn automatic mixed precision off, which computes products of matrices with 8 bits of precision."""
     with ExitStack() as stack:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
@@ -47,7 +47,7 @@ def full_precision() -> Iterator[None]:
 
 @contextmanager
 def with_gradients() -> Iterator[None]:
-    """Turn gradients on, which `torch.no_grad` and `torch.inference_mode` turn off, in full precision.
+    """Turn gradients on, in full precision, even inside `torch.no_grad` or `torch.inference_mode`.
 
     The function is also a decorator.
     """
@@ -68,39 +68,39 @@ def without_gradients() -> Iterator[None]:
 def one_thread() -> AbstractContextManager[object]:
     """Let the operations of the calling thread use no other thread, until the context that is returned is left.
 
-    Threads of OpenMP wait actively for each other. In an operation that takes less than a millisecond this costs more
-    than they save, and many times as much while another process is busy. Unlike `torch.set_num_threads`, this does not
-    change the number that threads have which start later. Where that function has been called, it has given MKL a
-    number that only it can change; MKL computes large products and exponentials.
+    Threads of OpenMP wait actively for each other. In an operation of less than a millisecond, waiting costs more than
+    the threads save, and many times as much if another process is busy. Unlike `torch.set_num_threads`, this does not
+    change the number of threads for threads that start later. A call of that function sets a number for MKL that only
+    another call can change; MKL computes large products and exponentials.
     """
-    torch.get_num_threads()  # PyTorch sets the number of a thread that it does not know yet; afterwards it keeps ours
+    torch.get_num_threads()  # the first call in a thread sets its number, and would otherwise overwrite ours later
     limit: AbstractContextManager[object] = _openmp().limit(limits=1)
     return limit
 
 
 def mkl_threads() -> int:
-    """Return how many threads MKL uses in operations of the calling thread; 1 if PyTorch has no MKL."""
+    """Return the number of threads that MKL uses for the calling thread, or 1 if PyTorch has no MKL."""
     found = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())
     return int(found[1]) if found else 1
 
 
 @cache
 def _openmp() -> ThreadpoolController:
-    """Return the OpenMP libraries that PyTorch has loaded. To find them takes some milliseconds."""
+    """Return the OpenMP libraries that PyTorch has loaded. Finding them takes a few milliseconds."""
     return ThreadpoolController().select(user_api="openmp")
 
 
-# Helpers: threads that share the jobs of a step, each of which writes to memory of its own.
+# Helpers: threads that share the jobs of a step. Each job writes to its own memory.
 #
-# With OpenMP, all threads wait for each other in every operation, which takes several times as long as the operation if
-# another process is using a core. Here a thread takes the next job when it has done one. If the helpers come late, the
-# thread that has the jobs does them all itself. What a job computes does not depend on the thread that does it, so
-# results are the same for any number of threads.
+# With OpenMP, all threads wait for each other in every operation. If another process is using a core, this takes
+# several times as long as the operation. Here, a thread takes the next job when it has finished one, and the calling
+# thread also does all jobs that no helper has taken. The result of a job does not depend on its thread, so results are
+# the same for any number of threads.
 
 
 @contextmanager
 def helper_threads(n: int) -> Iterator[None]:
-    """A context in which so many other threads may share the jobs of this one. They flush denormal numbers to zero."""
+    """A context in which `n` other threads may share the jobs of this one. They flush denormal numbers to zero."""
     token = _n_helpers.set(n)
     try:
         yield
@@ -114,8 +114,8 @@ def run_jobs(jobs: Sequence[Callable[[], object]]) -> None:
     Args:
         jobs: functions that write to different memory. They should take a tenth of a millisecond or more each.
     """
-    remaining = iter(jobs)  # the next item is drawn under the interpreter's lock, so no two threads draw the same
-    # Tensors that were made in inference mode can be written to in that mode alone, and each thread has its own mode.
+    remaining = iter(jobs)  # the interpreter's lock ensures that no two threads take the same item
+    # Tensors that were made in inference mode can be changed only in that mode, and each thread has its own mode.
     inference = torch.is_inference_mode_enabled()
 
     def work() -> None:
@@ -133,7 +133,7 @@ def run_jobs(jobs: Sequence[Callable[[], object]]) -> None:
 
 
 def prefetched(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items. While one is in use, a helper computes the next, if there are helpers."""
+    """Yield the items. If there are helpers, one of them computes the next item while this one is in use."""
     if not _n_helpers.get():
         yield from items
         return
@@ -165,11 +165,11 @@ def _prepare_helper() -> None:
 
 @cache
 def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...]]) -> Callable[..., None] | None:
-    """Return a function as compiled by numba, cached on disk if possible, or None if it cannot be compiled.
+    """Compile a function by numba, cached on disk if possible. Return it, or None if it cannot be compiled.
 
     Args:
-        function: a loop. Arrays that belong together are fields of one NamedTuple, which costs numba nothing: it
-            passes the fields as separate arguments.
+        function: a loop. Arrays that belong together can be fields of a NamedTuple without cost, because numba passes
+            the fields as separate arguments.
         example: a function without arguments that returns small arguments of the loop. The compiled loop is called once
             with them, because the first call reveals most problems of an installation.
     """
@@ -185,14 +185,14 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
             loop = numba.njit(nogil=True, fastmath=_FAST_MATH, error_model="numpy", cache=on_disk)(function)
             loop(*example())
             return loop
-        except Exception as error:  # whatever fails, there is another implementation
+        except Exception as error:  # any failure is acceptable, because there is another implementation
             reason = error
     _warn_that_loops_are_slower(str(reason))
     return None
 
 
 def arrays_of(*tensors: Tensor) -> Iterator[Any]:
-    """Return tensors on the CPU as arrays that a compiled loop reads; those that are not contiguous are copied."""
+    """Return tensors on the CPU as arrays for a compiled loop. Tensors that are not contiguous are copied."""
     return (tensor.contiguous().numpy() for tensor in tensors)
 
 

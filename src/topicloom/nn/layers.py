@@ -12,19 +12,19 @@ from torch import Tensor, nn
 from ..distributed import Step, step
 
 CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
-PLAIN_NORMS = ("shift", "none")  # with these, a head is that of a paper: its outputs are not scaled to the prior
+PLAIN_NORMS = ("shift", "none")  # the norms of papers, with which heads are not scaled to the prior
 
-SCALE_GAIN = 5.0  # scales and shifts have few parameters and far to go, so they change faster than other weights
-# The logit of a bounded scale at the start, where it is least_scale ** .05, near 1: .05 is the logistic function of -3.
+SCALE_GAIN = 5.0  # scales and shifts must change much, so they change faster than other weights
+# The initial logit of a bounded scale. The logistic function of -3 is .05, so the scale starts at least_scale ** .05.
 START_LOGIT = -3.0
 _MOMENTUM = 0.1  # the weight of a batch in running statistics, PyTorch's default
-# The least scales that a norm of kind "mean" learns; benchmarks/shares_tried.md has others.
+# The least scales that a norm of kind "mean" learns. benchmarks/shares_tried.md compares others.
 _LEAST_SCALE_OF_MEAN, _LEAST_SCALE_OF_LOG_VAR = 0.75, 0.05
-_EPS_OF_CODES = 1e-8  # with the usual 1e-5, an encoder with smaller outputs than that escapes the norm and collapses
+_EPS_OF_CODES = 1e-8  # with the usual 1e-5, an encoder with very small outputs would escape the norm and collapse
 
 
 class _Linear(nn.Linear):
-    """A linear layer whose weights are not set when it is made, as PyTorch would draw them from the global state."""
+    """A linear layer without initial weights, because PyTorch would draw them from the global random state."""
 
     def reset_parameters(self) -> None:
         pass
@@ -34,7 +34,8 @@ def linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool = Tr
     """Return a linear layer with PyTorch's default initial weights, U(-1/sqrt(n_in), 1/sqrt(n_in)).
 
     Args:
-        n_in, n_out: the numbers of columns before and after.
+        n_in: the number of input columns.
+        n_out: the number of output columns.
         generator: draws the weights, on the CPU.
         bias: whether the layer has a bias.
 
@@ -63,9 +64,9 @@ def dropout(x: Tensor, rate: float, generator: torch.Generator | None, lengths: 
 
     Args:
         x: (B, ...), or (N,) the entries of B documents.
-        rate: the rate.
-        generator: draws what is kept, or None.
-        lengths: (B,) the number of entries of each document, in the latter case.
+        rate: the share of entries that are dropped.
+        generator: draws the entries that are kept, or None.
+        lengths: (B,) the number of entries of each document, if x is (N,).
     """
     if rate == 0 or generator is None:
         return x
@@ -92,7 +93,7 @@ class BatchNorm(nn.Module):
     """Batch normalisation without a scale or a shift.
 
     In a step of several ranks, the statistics are those of the batch of all ranks. A batch of one document has no
-    variance, so it is normalised by the running statistics. PyTorch's own layer raises an error in this case.
+    variance, and is normalised by the running statistics, where PyTorch's own layer raises an error.
 
     Args:
         n_features: the number of columns F.
@@ -121,10 +122,10 @@ class BatchNorm(nn.Module):
         return F.batch_norm(x, self.running_mean, self.running_var, None, None, use_batch, _MOMENTUM, self.eps)
 
     def of_halves(self, x: Tensor) -> Tensor:
-        """Return the columns, (B, F), each half of the batch normalised by itself.
+        """Normalise each half of the batch by itself, (B, F) -> (B, F).
 
-        The normalised rows of a batch depend on each other: their mean is always 0. Those of one half do not depend on
-        those of the other. The running statistics do not change.
+        The normalised rows of a batch depend on each other, because their mean is 0. The rows of one half do not depend
+        on those of the other half. The running statistics do not change.
         """
         taken = step()
         n_first = taken.n_first_half(len(x))
@@ -143,7 +144,7 @@ class BatchNorm(nn.Module):
     def _over_ranks(self, x: Tensor, taken: Step, n: int) -> tuple[Tensor, Tensor, Tensor]:
         """Normalise columns by the n rows of all ranks, (B, F), and return their mean and variance, (F,) each.
 
-        Both are computed from the deviations from the running mean, which are small, so that one message is enough.
+        Both are computed from the small deviations from the running mean, so that one message is enough.
         """
         deviation = x - self.running_mean  # (B, F)
         moments = taken.sum(torch.stack([deviation.sum(0), deviation.square().sum(0)])) / n  # (2, F)
@@ -155,7 +156,7 @@ class BatchNorm(nn.Module):
 class FoldedNorm(nn.Module):
     """Batch normalisation of x W^T with a learned shift and without a scale, computed as a change of W.
 
-    The mean of x w is the mean of x times w, and its variance is w^T Cov(x) w. So the products (B, F) are not needed.
+    The mean of x w is the mean of x times w, and its variance is w^T Cov(x) w, so the products (B, F) are not needed.
     The running statistics are those of x. Outside training, the norm therefore follows the current weights.
 
     Args:
@@ -165,8 +166,8 @@ class FoldedNorm(nn.Module):
         eps: a number added to the variance.
     """
 
-    running_mean: Tensor  # (K,) of x
-    running_cov: Tensor  # (K, K) of x
+    running_mean: Tensor  # (K,) the mean of x
+    running_cov: Tensor  # (K, K) the covariance of x
 
     def __init__(self, n_inputs: int, n_features: int, *, momentum: float = _MOMENTUM, eps: float = 1e-5) -> None:
         super().__init__()
@@ -200,19 +201,19 @@ class CodeNorm(nn.Module):
     """The normalisation of one part of a code over the documents, such as the mean or the log-variance of a Gaussian.
 
     - "fixed": batch normalisation without a scale or a shift. Its moments cannot change, so the unit stays in use
-      whatever the loss says (Zhu et al. 2020, "A Batch Normalized Inference Network Keeps the KL Vanishing Away").
+      whatever the loss is (Zhu et al. 2020, "A Batch Normalized Inference Network Keeps the KL Vanishing Away").
     - "affine": batch normalisation with a learned scale and shift (Ioffe & Szegedy 2015).
     - "shift": batch normalisation with a learned shift and without a scale (Srivastava & Sutton 2017).
     - "bounded": batch normalisation with a learned scale between `least_scale` and 1, which starts near 1, and a
       learned shift between -`largest_shift` and `largest_shift`. The unit stays in use, with a smaller divergence.
-    - "none": a learned shift, as in a linear layer with a bias.
+    - "none": only a learned shift, like the bias of a linear layer.
 
     Args:
         n_units: the number of columns L.
         kind: "fixed", "affine", "shift", "bounded" or "none".
         scale: with "affine", the scale at the start.
-        least_scale, largest_shift: with "bounded", the limits. A least scale of 1 is no scale, and a largest shift of 0
-            no shift.
+        least_scale: with "bounded", the lower limit of the scale. 1 means no scale.
+        largest_shift: with "bounded", the greatest absolute shift. 0 means no shift.
 
     >>> import torch
     >>> norm = CodeNorm(2, "fixed")
@@ -244,7 +245,7 @@ class CodeNorm(nn.Module):
         return self._affine(x if self.norm is None else self.norm(x))
 
     def of_halves(self, x: Tensor) -> Tensor:
-        """Return the columns, (B, L), of which each half of the batch is normalised by itself in training."""
+        """Return the normalised columns, (B, L) -> (B, L). In training, each half is normalised by itself."""
         return self._affine(self.norm.of_halves(x)) if self.training and self.norm is not None else self(x)
 
     def _affine(self, x: Tensor) -> Tensor:
@@ -258,10 +259,10 @@ class CodeNorm(nn.Module):
 
 
 def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
-    """Return the norm of where a code is, such as its logits. "mean" normalises it as "fixed" does.
+    """Return the norm of the location of a code, such as its logits. "mean" has the same effect as "fixed".
 
-    A lower scale makes the topics of theta more equal, but hardly changes the divergence of a Dirichlet, which follows
-    its certainty (see `Concentration`).
+    A lower scale makes the shares in theta more equal, but hardly changes the divergence of a Dirichlet, which depends
+    on its concentration (see `Concentration`).
     """
     return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
 
@@ -269,12 +270,12 @@ def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
 def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
     """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .75.
 
-    A mean of unit variance costs .5 nats in each dimension of every document, which is more than the words of a short
-    text gain by it. Without a lower limit, most topics collapse.
+    A mean of unit variance costs .5 nats in each dimension of every document, which is more than a short text gains by
+    it. Without a lower limit, most topics therefore collapse.
 
     Args:
         n_units: the number of columns.
-        kind: the setting `code_norm`. All kinds but "mean" are those of `CodeNorm`.
+        kind: the setting `code_norm`. All values but "mean" are kinds of `CodeNorm`.
         scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":
@@ -283,13 +284,13 @@ def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> Co
 
 
 def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
-    """Return the norm of how certain a code is, such as its log-variance. "mean" lets it change within bounds.
+    """Return the norm of the certainty of a code, such as its log-variance. "mean" lets it change within bounds.
 
     Without bounds, the codes of short texts become as uncertain as the prior, and topics collapse.
 
     Args:
         n_units: the number of columns.
-        kind: the setting `code_norm`. All kinds but "mean" are those of `CodeNorm`.
+        kind: the setting `code_norm`. All values but "mean" are kinds of `CodeNorm`.
         scaled: whether "mean" has a learned scale.
     """
     if kind == "mean":

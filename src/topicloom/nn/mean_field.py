@@ -20,11 +20,11 @@ from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 
 Array = np.ndarray[Any, Any]
 
-MAX_STEPS = 100  # as in scikit-learn; 1 to 2 % of news articles would need more
-TOLERANCE = 1e-3  # the inference of a document ends when the mean change of its gamma is below this
-_MOVING_SHARE = 0.8  # if a smaller share of the documents still changes, the iteration goes on without the others
+MAX_STEPS = 100  # scikit-learn's limit; 1 to 2 % of news articles would need more
+TOLERANCE = 1e-3  # the iteration for a document ends when the mean change of its gamma is lower
+_MOVING_SHARE = 0.8  # if fewer documents still change, the iteration continues without the others
 _LOG2_E = np.float32(1.4426950408889634)
-_LOWEST_EXPONENT = np.float32(-125.0)  # smaller powers of 2 are as good as 0
+_LOWEST_EXPONENT = np.float32(-125.0)  # smaller powers of 2 are treated as 0
 
 
 class MeanFieldNetwork(TopicNetwork):
@@ -75,13 +75,13 @@ class MeanFieldNetwork(TopicNetwork):
         """Return what `gamma_of` returns, by PyTorch operations."""
         found = gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
         rows = torch.arange(counts.n_docs, device=gamma.device)  # (n,) the documents of `counts` and `gamma`
-        moving = None  # (n,) those that have not converged yet; None if it is all of them
+        moving = None  # (n,) the documents that have not converged; None if these are all
         for _ in range(MAX_STEPS):
-            weights = exp_digamma(gamma)  # (n, K), exp(E[log theta]) but for a factor of each document
+            weights = exp_digamma(gamma)  # (n, K), exp(E[log theta]) up to a factor of each document
             mass = counts.sampled_product(weights, self.beta_t) + TINY  # (N,)
             update = torch.addcmul(self.alpha, weights, counts.times(counts.values / mass, self.beta_t))  # (n, K)
             moves = torch.linalg.vector_norm(update - gamma, 1, dim=1) > TOLERANCE * len(self.alpha)  # (n,)
-            # A document that has converged does not change, so that its theta does not depend on the rest of the batch.
+            # A converged document does not change any more, so its theta does not depend on the rest of the batch.
             gamma = update if moving is None else torch.where(moving[:, None], update, gamma)
             moving = moves if moving is None else moving & moves
             n_moving = int(moving.sum())
@@ -96,12 +96,12 @@ class MeanFieldNetwork(TopicNetwork):
         return found.index_copy(0, rows, gamma)
 
     def _gamma_of_one(self, counts: SparseCounts) -> Tensor:
-        """Return gamma of one document, (K,). Few operations do this, because calling them takes most of the time."""
+        """Return gamma of one document, (K,). This uses few operations, because calling them takes most of the time."""
         alpha, values = self.alpha.double(), counts.values.double()  # (K,), (N,)
         words = self.beta_t[counts.indices].double()  # (N, K)
         gamma = alpha + values.sum() / len(alpha)  # (K,)
         for _ in range(MAX_STEPS):
-            weights = torch.special.digamma(gamma).exp_()  # (K,), exp(E[log theta]) but for a factor
+            weights = torch.special.digamma(gamma).exp_()  # (K,), exp(E[log theta]) up to a factor
             update = torch.addcmul(alpha, weights, (values / (words @ weights).add_(TINY)) @ words)  # (K,)
             moves = float(torch.linalg.vector_norm(update - gamma, 1))
             gamma = update
@@ -116,7 +116,7 @@ class MeanFieldNetwork(TopicNetwork):
         return self.loss_of(self.posterior(batch), batch)
 
     def loss_of(self, posterior: DirichletPosterior, batch: Batch) -> Loss:
-        """Return the loss of a batch whose posterior, which takes most of the time, has been computed already."""
+        """Return the loss of a batch, given its posterior, whose computation takes most of the time."""
         return lda_loss(posterior, self.beta_t, batch.counts)
 
     def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
@@ -152,10 +152,10 @@ def lda_loss(posterior: DirichletPosterior, beta_t: Tensor, counts: SparseCounts
 
 
 def exp_digamma(x: Tensor) -> Tensor:
-    """Return exp(digamma(x)) of positive numbers, for which a series is much faster than PyTorch's digamma.
+    """Return exp(digamma(x)) of positive numbers, by a series that is much faster than PyTorch's digamma.
 
     digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1), and exp(digamma(z)) = z - 1/2 + 1/(24 z) + ... The terms after 1/2
-    are a polynomial of 1/z with the smallest greatest error for z >= 2. The relative error is below 3e-6.
+    are a minimax polynomial of 1/z for z >= 2. The relative error is below 3e-6.
     """
     r = (x + 2).reciprocal_()
     leading = (r * -0.00195056).add_(0.02290901).mul_(r).add_(0.04144566).mul_(r).add_(x).add_(1.5)
@@ -171,7 +171,7 @@ class _BagArrays(NamedTuple):
 
 
 class _LDAArrays(NamedTuple):
-    """A model of topics."""
+    """The topics and the prior of an LDA model."""
 
     beta_t: Array  # (V, K)
     alpha: Array  # (K,)

@@ -1,4 +1,4 @@
-"""TopicNetwork: the network of a topic model, as the training loop and the estimator use it."""
+"""TopicNetwork: the network of a topic model, with the methods that training and inference call."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .posteriors import Posterior, SampledPosterior, TopicShares, topic_informat
 from .sparse import Batch, SparseCounts
 
 TOP_N = 25  # top words of a topic in topic diversity (Dieng et al. 2020)
-_MAX_SHARE_OF_VOCABULARY = 0.6  # good topics cannot have more of the vocabulary than this among their top words
-# How the weight of the separation term is controlled. These values were chosen on held-out training documents of five
-# corpora. A weight that changes faster costs coherence: a word that is pushed into a topic before the topic has its
-# documents stays there.
+_MAX_SHARE_OF_VOCABULARY = 0.6  # good topics cannot use a larger share of the vocabulary as top words
+# The control of the weight of the separation term. These values were chosen on held-out training documents of five
+# corpora. If the weight changes faster, coherence suffers: words are pushed into topics that do not have their
+# documents yet, and stay there.
 _FIRST_WEIGHT, _MIN_WEIGHT, _MAX_WEIGHT = 0.03, 1e-3, 0.3
-_STEP, _MAX_ERROR = 3.0, 0.1  # a diversity that is too low by .1 or more raises the weight by 35 % after an epoch
-_LOOKAHEAD = 5  # epochs for which diversity is assumed to rise as it did in the last one
+_STEP, _MAX_ERROR = 3.0, 0.1  # if diversity is too low by .1 or more, the weight rises by 35 % after an epoch
+_LOOKAHEAD = 5  # the rise of diversity in the last epoch is extrapolated for this many epochs
 # The weight is constant until this share of the topics is active, or until this epoch.
 _SETTLED_SHARE, _LAST_UNSETTLED_EPOCH = 0.5, 20
 
@@ -37,11 +37,11 @@ class TopicNetwork(nn.Module, ABC):
 
     Attributes:
         generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
-        fields: the names of the documents' fields that batches must contain. When the network is built into a model,
-            this becomes a mapping from the names to what the fields are in the documents of training (`Words.fields`).
-        needs_words: whether documents without a known word get `prior_theta`; otherwise they get their posterior, too.
-        has_spare_topics: whether some of the topics will be removed while it is trained.
-        keeps_apart: whether the loss may move topics apart, which it does not while many of them will be removed.
+        fields: the names of the documents' fields that batches must contain. When the network becomes part of a model,
+            this becomes a mapping from the names to the kinds of the fields (`Words.fields`).
+        needs_words: whether documents without a known word get `prior_theta`. Otherwise they also get their posterior.
+        has_spare_topics: whether some of the topics will be removed during training.
+        keeps_apart: whether the loss may move topics apart. It may not as long as many topics will be removed.
         criterion: the likelihood in the loss and in the bound.
 
     >>> import topicloom
@@ -68,7 +68,7 @@ class TopicNetwork(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, batch: Batch) -> Loss:
-        """Return the terms that are minimised, for each document."""
+        """Return the terms of the loss for each document."""
 
     @abstractmethod
     def log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
@@ -79,7 +79,7 @@ class TopicNetwork(nn.Module, ABC):
         """Return the model's average shares of topics, (K,), which a document without a known word gets."""
 
     def word_probabilities(self, theta: Tensor) -> Tensor:
-        """Return p(w | theta) of all words, (M, K) -> (M, V); by default that of a mixture of the topics."""
+        """Return p(w | theta) of all words, (M, K) -> (M, V). By default, it is that of a mixture of the topics."""
         return theta @ self.topic_word()
 
     def players(self) -> Sequence[Player]:
@@ -87,10 +87,10 @@ class TopicNetwork(nn.Module, ABC):
         return [Player([weights for weights in self.parameters() if weights.requires_grad], self.loss)]
 
     def end_training(self, documents: Iterable[Batch]) -> None:
-        """Do what follows the training of `fit`, such as rotating a code. By default, do nothing.
+        """Finish the training of `fit`, for example rotate a code. By default, do nothing.
 
-        `fit` calls this before the last epoch is measured, and again at its end, as it may have ended early. So a
-        second call must change nothing.
+        `fit` calls this before the last epoch is measured, and again at its end, because training may have ended early.
+        Therefore a second call must change nothing.
 
         Args:
             documents: the training documents in batches.
@@ -108,21 +108,21 @@ class TopicNetwork(nn.Module, ABC):
         """Return columns for the row of an epoch that only this network has. By default, there are none.
 
         Args:
-            posterior: the posterior of the documents of the collapse watch.
+            posterior: the posterior of the documents that the collapse watch measures.
         """
         return {}
 
     def epoch_options(self) -> EpochOptions:
-        """Return how the network should be trained in the next epoch."""
+        """Return the options of training for the next epoch."""
         return EpochOptions(may_end=not self.has_spare_topics)
 
     @property
     def bounds_tokens(self) -> bool:
-        """Whether `bound` is that of a document's tokens, so that it has a perplexity."""
+        """Whether `bound` is a bound of the tokens of a document, so that it gives a perplexity."""
         return self.criterion == "cross_entropy"
 
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
-        """Return the evidence lower bound of each document, (B,), by `criterion` and whatever terms the loss has.
+        """Return the evidence lower bound of each document, (B,), with the likelihood that `criterion` names.
 
         Args:
             batch: B documents.
@@ -139,7 +139,7 @@ class TopicNetwork(nn.Module, ABC):
 
     @property
     def noise(self) -> torch.Generator | None:
-        """The generator during training, and None outside it, when dropout is off."""
+        """The generator during training. It is None outside training, where there is no dropout."""
         return self.generator if self.training else None
 
 
@@ -150,7 +150,7 @@ class Loss:
     Attributes:
         reconstruction: the negative log likelihood.
         divergence: the divergence of the posterior from the prior. Its weight is that of the training plan.
-        extras: further terms by name, which include their weights.
+        extras: further terms by name. Their weights are included.
 
     >>> import torch
     >>> loss = Loss(torch.tensor([4.0]), torch.tensor([2.0]), {"separation": torch.tensor([-1.0])})
@@ -189,7 +189,7 @@ class Player:
         parameters: the weights.
         loss: a function from a batch to the loss, or to None if the batch has no gradients for this player.
         name: the prefix of the player's terms in history_.
-        every: the player moves at every such step.
+        every: the number of steps between two moves of the player.
         after: a function that is called after each move.
 
     >>> from torch import nn
@@ -207,16 +207,16 @@ class Player:
 
 @dataclass(frozen=True)
 class EpochOptions:
-    """How the training loop treats a network in its next epoch.
+    """Options of the training loop for the next epoch of a network.
 
     Attributes:
         min_batch_size: the least number of documents in a batch, whatever `batch_size` is.
         divergence_weight: the weight of the divergence in the loss; None for that of the training plan.
-        watch_every: the collapse watch measures the network after every such epoch. A network that changes little in an
-            epoch need not be measured after each.
-        may_end: whether training may end if the loss no longer falls. A network whose training has several parts
-            returns False until the last part has begun.
-        uses_helpers: whether most of a step is jobs for several threads (see `nn.execution`), whatever its size.
+        watch_every: the number of epochs between two measurements by the collapse watch. A network that changes little
+            in an epoch need not be measured after each epoch.
+        may_end: whether training may end when the loss no longer falls. If training has several parts, this is False
+            until the last part begins.
+        uses_helpers: whether several threads share most of a step, whatever its size (see nn/execution.py).
 
     >>> EpochOptions(min_batch_size=1000)
     EpochOptions(min_batch_size=1000, divergence_weight=None, watch_every=1, may_end=True, uses_helpers=False)
@@ -262,14 +262,18 @@ class AutoencoderNetwork(TopicNetwork):
         return replace(super().epoch_options(), uses_helpers=self.decoder.uses_helpers)
 
     def scored(self, counts: SparseCounts) -> SparseCounts:
-        """Return what the loss reconstructs, given the counts. Bounds and perplexities use the counts themselves."""
+        """Return the target of the reconstruction, given the counts. Bounds and perplexities use the counts."""
         return counts if self.target == "counts" else tfidf_counts(counts, self.encoder.idf)
 
     def regularisation(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Return the terms that regularise topics and shares, (B,) each, by name.
 
-        In the separation term, each topic has the mean of its theta (B, K) as its weight. Spare topics may resemble
-        others, so the term is zero while there are many.
+        The separation term weights each topic by its mean theta. Spare topics may resemble others, so the term is zero
+        as long as there are many.
+
+        Args:
+            theta: (B, K), rows sum to 1.
+            batch: B documents.
         """
         terms = {}
         if self.separation.target and not self.keeps_apart:
@@ -387,14 +391,14 @@ class SeparationTerm(nn.Module):
     """A term of the loss, -weight * I(topic; word) for each token, whose weight follows the diversity of the topics.
 
     The likelihood alone allows all topics to share the corpus's common words. Topic diversity of at least `target` is a
-    constraint, and the weight is its multiplier: it rises while the constraint is violated and falls while it is met,
-    as in Rezende & Viola 2018, "Taming VAEs". A corpus whose topics are diverse anyway is hardly affected.
+    constraint, and the weight is its multiplier: it rises while the constraint is violated and falls while it is met
+    (Rezende & Viola 2018, "Taming VAEs"). If topics are diverse anyway, the term has hardly any effect.
 
     Args:
         diversity: the required share of different words among the 25 top words of all topics; 0 turns the term off.
         n_topics: the number of topics K.
-        n_words: the size of the vocabulary V. A small vocabulary lowers the target: at most .6 of its words are
-            expected to be top words.
+        n_words: the size of the vocabulary V. A small vocabulary lowers the target, because at most .6 of its words
+            are expected to be top words.
 
     >>> import torch
     >>> term = SeparationTerm(0.7, n_topics=2, n_words=100)

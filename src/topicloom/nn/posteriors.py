@@ -49,8 +49,8 @@ def kl_dirichlet(alpha: Tensor, prior: Tensor) -> Tensor:
         prior: (K,), positive.
 
     Returns:
-        (B, K), not negative but for rounding; the sum over topics is the divergence. A topic's share is proportional
-        to the divergence of its gamma variable. The shares count as constants, so that the gradient of the sum is that
+        (B, K), not negative up to rounding; the sum over topics is the divergence. A topic's part is proportional to
+        the divergence of its gamma variable. The proportions have no gradient, so that the gradient of the sum is that
         of the divergence.
     """
     per_gamma = kl_gamma(alpha, prior)  # (B, K)
@@ -132,7 +132,7 @@ class _TopicInformation(torch.autograd.Function):
 
 
 def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
-    """Return the mutual information of topics and words in nats: the generalised Jensen-Shannon divergence of topics.
+    """Return the mutual information of topics and words in nats, the generalised Jensen-Shannon divergence of topics.
 
     I(topic; word) = sum_k p_k sum_v beta_kv log(beta_kv / sum_i p_i beta_iv). It is 0 if all topics are the same, and
     equals the entropy of p if no two topics share a word. A topic that no document has does not count.
@@ -167,7 +167,7 @@ class Prior(nn.Module, ABC):
 
     @abstractmethod
     def unit_var(self) -> Tensor:
-        """Return the variance, (L,), that is the unit of a code's mean and variance at the start of training."""
+        """Return the variance, (L,), to which a code's mean and variance are scaled at the start of training."""
 
 
 class NormalPrior(Prior):
@@ -320,18 +320,18 @@ def laplace_dirichlet(alpha: Tensor) -> NormalPrior:
 class TopicShares(nn.Module):
     """The average shares of the topics, p = softmax(b).
 
-    If the shares are learned, b is a parameter, and topics can differ in size as far as the texts do; otherwise b is
-    zero. With a Gaussian code, theta = softmax(z + b), which is the same as a prior whose mean is learned: an empirical
-    Bayes estimate. A Dirichlet prior has parameters in proportion to p.
+    If the shares are learned, b is a parameter, and topics can differ in size. Otherwise b is zero. With a Gaussian
+    code, theta = softmax(z + b), which is the same as a prior with a learned mean, an empirical Bayes estimate. A
+    Dirichlet prior has parameters in proportion to p.
 
-    Learned shares can have a prior that favours equal ones, p ~ Dirichlet(1 + D s / K) for D documents. Its logarithm
+    Learned shares can have a prior that favours equal shares, p ~ Dirichlet(1 + D s / K) for D documents. Its logarithm
     is -s KL(u || p) for each document, up to a constant, where u_k = 1 / K.
 
     Args:
         n_topics: the number of topics K.
         learned: whether the shares are learned.
         prior: the weight s of this prior in long documents, in nats for each of them.
-        mean_length: the mean number of tokens L of the documents, for which s is multiplied by 1 - 20 / L, at least 0.
+        mean_length: the mean number of tokens L of the documents. s is multiplied by max(0, 1 - 20 / L).
 
     >>> TopicShares(4, learned=True)().tolist()
     [0.25, 0.25, 0.25, 0.25]
@@ -357,18 +357,18 @@ class TopicShares(nn.Module):
         return -self.prior * (torch.log_softmax(self.logits, dim=0).mean() + math.log(len(self.logits)))
 
     def unmoved(self, codes: Tensor) -> Tensor:
-        """Return codes z + b, (B, K), unchanged, but so that their gradient does not reach b.
+        """Return the codes z + b, (B, K), with the same values, but without a gradient for b.
 
-        For a discrepancy from a prior that follows the shares itself.
+        This is for a discrepancy from a prior that follows the shares.
         """
         return codes - self.logits + self.logits.detach()
 
     @torch.no_grad()
     def absorb(self, heirs: Tensor) -> None:
-        """Give each topic's share to another one, before topics are removed.
+        """Give the share of each topic that will be removed to another topic.
 
         Args:
-            heirs: (K,) the topic that takes the share of each topic; a topic that stays is its own.
+            heirs: (K,) the topic that gets the share of each topic. A topic that stays keeps its own.
         """
         if not isinstance(self.logits, nn.Parameter):
             return
@@ -444,11 +444,11 @@ class Draw:
 
         Args:
             f: (B,) a function of theta.
-            sizes: (B,) numbers that f grows with, such as tokens. If they are given, the mean of the other documents
-                for each unit is subtracted from the constant f. This is a control variate (Mnih & Gregor 2014): the
-                expectation is the same, because no document's own draw is subtracted, and the variance is much smaller.
-                It is not quite the same if f is normalised over the batch: the relative bias was .03 with an
-                augmentation of 1, and too small to be measured with 5.
+            sizes: (B,) numbers that f grows with, such as tokens. If they are given, the mean of f per unit over the
+                other documents is subtracted from the constant f. This is a control variate (Mnih & Gregor 2014). It
+                makes the variance much smaller, and does not change the expectation, because no document's own draw is
+                subtracted. If f is normalised over the batch, there is a small bias: .03 (relative) with an
+                augmentation of 1, and too small to measure with 5.
         """
         if self.log_weight is None:
             return f
@@ -467,7 +467,7 @@ class SampledPosterior(Posterior):
         """Draw one theta for each document."""
 
     def exact(self) -> SampledPosterior:
-        """Return the posterior whose divergence is counted, which a bound needs. Draws with gradients may differ."""
+        """Return the posterior whose divergence is computed, for bounds. Draws with gradients may differ from it."""
         return self
 
 

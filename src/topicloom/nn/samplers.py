@@ -1,4 +1,4 @@
-"""Priors of theta that are used by drawing samples, and the discrepancy between such samples and theta."""
+"""Priors of theta that are given by samples, and the discrepancy between samples and theta."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .dirichlet_posteriors import log_gamma_draws
 
 _RATE = 0.05  # the weight of a batch in running statistics
 _MOST_NUMBERS_AT_ONCE = 1 << 24
-_CORNER_DISTANCE, _CORNER_DEVIATION = 20.0, 4.0  # those of the prior "gmm-std" of zll17's Neural_Topic_Models
+_CORNER_DISTANCE, _CORNER_DEVIATION = 20.0, 4.0  # the values of "gmm-std" in zll17's Neural_Topic_Models
 _GREATEST_COSINE = 1 - 1e-6  # the slope of arccos is infinite at 1
 
 
@@ -37,8 +37,8 @@ class DirichletSampler(ThetaSampler):
     Args:
         n_topics: the number of topics K.
         alpha: the mean of the parameters.
-        follows: whether p follows the mean of theta = softmax(codes), by an empirical Bayes estimate. Otherwise p is
-            even.
+        follows: whether p follows the mean of theta = softmax(codes), an empirical Bayes estimate. Otherwise all shares
+            are equal.
 
     >>> import torch
     >>> prior = DirichletSampler(4, alpha=0.1)
@@ -74,7 +74,7 @@ class GaussianMixtureSampler(ThetaSampler):
     """softmax(z) for z ~ sum_c pi_c N(means_c, diag vars_c).
 
     Args:
-        weights: (C,) in proportion to the probabilities pi, whose sum is no longer 1 if topics were removed.
+        weights: (C,) in proportion to the probabilities pi. Their sum need not be 1, because topics may be removed.
         means: (C, K).
         vars: (C, K).
     """
@@ -95,7 +95,7 @@ class GaussianMixtureSampler(ThetaSampler):
         return torch.softmax(self.means[component] + self.vars[component].sqrt() * noise, dim=1)
 
     def mean(self) -> Tensor:
-        """Return the mean of the components' centres, as the mean of the softmax of a Gaussian has no closed form."""
+        """Return the mean of softmax at the centres, because the softmax of a Gaussian has no mean in closed form."""
         return self.weights @ torch.softmax(self.means, dim=1) / self.weights.sum()
 
 
@@ -105,7 +105,7 @@ class GaussianSampler(GaussianMixtureSampler):
     Args:
         n_topics: the number of topics K.
         deviation: the standard deviation of z.
-        follows: whether m follows the mean of the codes, by an empirical Bayes estimate. Otherwise m is 0.
+        follows: whether m follows the mean of the codes, an empirical Bayes estimate. Otherwise m is 0.
     """
 
     def __init__(self, n_topics: int, deviation: float = 1.0, *, follows: bool = False) -> None:
@@ -119,12 +119,12 @@ class GaussianSampler(GaussianMixtureSampler):
 
 
 class CornerMixture(GaussianMixtureSampler):
-    """K components at 20 e_k with standard deviation 4: documents have nearly one topic.
+    """A mixture of K components at 20 e_k with standard deviation 4, so that documents have nearly a single topic.
 
     Args:
         n_topics: the number of topics K.
-        follows: whether the weights of the components follow the mean of theta = softmax(codes), by an empirical Bayes
-            estimate. Otherwise they are even.
+        follows: whether the weights of the components follow the mean of theta = softmax(codes), an empirical Bayes
+            estimate. Otherwise they are equal.
     """
 
     def __init__(self, n_topics: int, *, follows: bool = False) -> None:
@@ -156,7 +156,7 @@ class FittedMixture(GaussianMixtureSampler):
         n_at_once = max(1, _MOST_NUMBERS_AT_ONCE // codes.numel())
         parts = [slice(start, start + n_at_once) for start in range(0, len(self.weights), n_at_once)]
 
-        @lru_cache(maxsize=1)  # with one part, which is usual, it is computed once
+        @lru_cache(maxsize=1)  # usually there is one part, which is then computed once
         def gap(number: int) -> Tensor:
             return (codes[:, None] - self.means[parts[number]]) ** 2  # (B, C, K)
 
@@ -166,7 +166,7 @@ class FittedMixture(GaussianMixtureSampler):
         log_density = -0.5 * torch.cat(distances, dim=1) + self.weights.log()  # (B, K)
         eta = torch.softmax(log_density, dim=1)  # (B, K)
         mass = eta.sum(0)  # (K,)
-        # A component moves in proportion to its documents. One without documents stays, and may get some later.
+        # A component moves in proportion to its documents. Without documents it stays, and may get some later.
         step = (_RATE * mass / mass.mean()).clamp(max=1.0)[:, None]  # (K, 1)
         share = (eta / mass.clamp_min(1e-8)).mT  # (K, B)
         centre = share @ codes  # (K, K)
@@ -180,7 +180,7 @@ class FittedMixture(GaussianMixtureSampler):
 
 
 def _usage(codes: Tensor) -> Tensor:
-    """Return the mean of softmax(codes), (B, K) -> (K,), with no topic below a thousandth of an even share."""
+    """Return the mean of softmax(codes), (B, K) -> (K,). Each topic has at least a thousandth of an equal share."""
     usage = torch.softmax(codes, dim=1).mean(0)
     return usage.clamp_min(1e-3 / len(usage))
 
@@ -215,8 +215,8 @@ def mmd(prior: Tensor, drawn: Tensor, tau: float = 1.0, *, n_first: int | None =
         prior: (M, K), rows sum to 1.
         drawn: (N, K), rows sum to 1.
         tau: the width of the kernel.
-        n_first: if given, only pairs of one of so many first members of `drawn` and one of the others are compared,
-            because members of the same group depend on each other. There should be one of each at least.
+        n_first: if given, only pairs of one of the first `n_first` members of `drawn` and one of the others are
+            compared, because members of the same group depend on each other. Both groups need a member.
 
     Returns:
         a scalar.

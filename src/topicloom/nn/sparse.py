@@ -1,4 +1,4 @@
-"""Sparse counts, and products that never make them dense.
+"""Sparse counts, and products with them that stay sparse.
 
 A mixture decoder needs p(w|d) = sum_k theta_dk beta_kw only where document d contains word w. The forward pass is a
 sampled dense-dense product (SDDMM). The backward pass consists of two sparse-dense products with S = g c / p at the
@@ -24,10 +24,10 @@ from .execution import run_jobs
 TINY = 1e-10  # keeps log p finite if a mixture of topics gives a word no probability
 _CPU_BLOCK = 1 << 17  # elements of a gathered block; a few such blocks fit into a core's cache
 _CACHED_NUMBERS = 1 << 18  # numbers in a block of rows of logits that fits into the processor's cache
-_DEVICE_BLOCK = 1 << 24  # a GPU is busy only with many elements at once, 64 MiB here
+_DEVICE_BLOCK = 1 << 24  # elements of a block on a GPU, 64 MiB; fewer would leave it idle
 
 # PyTorch warns once in a process that its CSR tensors are in beta. The warning is triggered and ignored here, so that
-# no filter of the user has to change.
+# the user's filters need not change.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0], [], [], (0, 0))
@@ -37,7 +37,7 @@ with warnings.catch_warnings():
 class SparseCounts:
     """The counts of B documents over V words, with N non-zeros.
 
-    Backward products need the non-zeros in the order of their words, which is computed when it is first used.
+    Backward products need the non-zeros in the order of their words. This order is computed at its first use.
 
     Attributes:
         indices: (N,) int64, the word of each non-zero, one document after the other.
@@ -95,11 +95,11 @@ class SparseCounts:
         return self.sum_by_document(self.values)
 
     def with_values(self, values: Tensor) -> SparseCounts:
-        """Return other values (N,) at the same non-zeros. The order by word is computed only once for both."""
+        """Return counts with other values (N,) at the same non-zeros. Both share the order by word."""
         return replace(self, values=values, find_by_word=lambda: self.by_word)
 
     def divided(self, is_first: Tensor) -> tuple[SparseCounts, SparseCounts]:
-        """Return the counts at some non-zeros, (N,) bool, and those at all others; each has 0 at the other's."""
+        """Return the counts at the non-zeros of a mask, (N,) bool, and the counts at all others. The rest is 0."""
         return self.with_values(self.values * is_first), self.with_values(self.values * ~is_first)
 
     def take(self, rows: Tensor) -> SparseCounts:
@@ -117,7 +117,7 @@ class SparseCounts:
         return torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
 
     def to_dense(self, values: Tensor | None = None) -> Tensor:
-        """Return the counts, or other values (N,), as a dense tensor (B, V), where a single batch may be dense."""
+        """Return the counts, or other values (N,), as a dense tensor (B, V). Use it for single batches only."""
         values = self.values if values is None else values
         dense = torch.zeros(self.n_docs, self.n_words, dtype=values.dtype, device=self.device)
         return dense.index_put_((self.documents, self.indices), values)
@@ -172,10 +172,10 @@ class Batch:
 
     Attributes:
         counts: the word counts.
-        rows: (B,) int64, the row of each document in the corpus; None for documents that are in no corpus.
+        rows: (B,) int64, the row of each document in the corpus; None for documents outside a corpus.
         fields: a tensor for each field that the network names in `TopicNetwork.fields`, such as "vectors" (B, E),
             "times" (B,) or a covariate (B,).
-        sizes: the documents of each rank in a batch of several ranks, in the order of the ranks.
+        sizes: the number of documents of each rank in a batch of several ranks.
         positions: (B,) the places of this rank's documents in that batch, or None.
     """
 
@@ -206,23 +206,23 @@ def members_of(starts: Tensor, lengths: Tensor) -> Tensor:
 
     Args:
         starts: (n,) int64, the first number of each interval.
-        lengths: (n,) int64, how many numbers it has; N in all.
+        lengths: (n,) int64, the length of each interval; the sum is N.
     """
     moved = torch.repeat_interleave(starts - (lengths.cumsum(0) - lengths), lengths)  # (N,)
     return moved.add_(torch.arange(len(moved), device=starts.device))
 
 
 def rows_at_once(width: int, device: torch.device) -> int:
-    """Return how many rows of so many numbers are gathered at once on a device."""
+    """Return how many rows of `width` numbers are gathered at once on a device."""
     return max(1, (_CPU_BLOCK if device.type == "cpu" else _DEVICE_BLOCK) // width)
 
 
 def document_pieces(offsets: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Yield pieces of consecutive documents as the first document and the one after the last.
+    """Yield pieces of consecutive documents, each as its first document and the document after its last one.
 
     Args:
         offsets: (D + 1,), where the non-zeros of each document start.
-        most: the greatest number of non-zeros of a piece, unless one document has more.
+        most: the greatest number of non-zeros in a piece. A document with more is a piece of its own.
     """
     first = 0
     while first < len(offsets) - 1:
@@ -232,7 +232,7 @@ def document_pieces(offsets: Sequence[int], most: int) -> Iterator[tuple[int, in
 
 
 def starts_of(groups: Tensor, n_groups: int) -> Tensor:
-    """Return the position at which each group starts if its members are in order, (n_groups + 1,).
+    """Return the position at which each group starts when members are sorted by group, (n_groups + 1,).
 
     Args:
         groups: (N,) int64, the group of each member.
@@ -249,7 +249,7 @@ def _sizes(groups: Tensor, n_groups: int) -> Tensor:
 
 
 def _sizes_on_device(groups: Tensor, n_groups: int) -> Tensor:
-    """`_sizes` without waiting for the device, as bincount would to learn the number of groups."""
+    """Return the sizes without waiting for the device. bincount would wait to learn the number of groups."""
     return groups.new_zeros(n_groups).index_add_(0, groups, torch.ones_like(groups))
 
 
@@ -259,10 +259,10 @@ def _has_fast_bag(right: Tensor) -> bool:
 
 
 def _bags(indices: Tensor, values: Tensor, offsets: Tensor, right: Tensor) -> Tensor:
-    """Return the sums of the rows of `right` at `indices`, times `values`, between offsets: a row for each interval.
+    """Return a row for each interval of offsets: the sum of the rows of `right` at `indices`, weighted by `values`.
 
-    A row does not depend on the others, nor on the number of threads. This takes a third to a half of the time of a
-    product by MKL, which also starts all of its threads for a single document.
+    A row depends neither on the other rows nor on the number of threads. This takes a third to a half of the time of a
+    product by MKL, which starts all of its threads even for a single document.
     """
     return F.embedding_bag(
         indices, right.contiguous(), offsets, mode="sum", per_sample_weights=values, include_last_offset=True
@@ -271,7 +271,7 @@ def _bags(indices: Tensor, values: Tensor, offsets: Tensor, right: Tensor) -> Te
 
 def _product(sparse: Tensor, dense: Tensor) -> Tensor:
     """Return sparse @ dense. The operator @ first fills and copies its result, which takes longer than the product."""
-    # Without MKL, a beta of 0 may be multiplied by whatever is in memory, and 0 times NaN is NaN.
+    # Without MKL, a beta of 0 may be multiplied by uninitialised memory, and 0 times NaN is NaN.
     make = torch.empty if _has_sampled_product(dense.device) else torch.zeros
     out = make(sparse.shape[0], dense.shape[1], dtype=dense.dtype, device=dense.device)
     return out.addmm_(sparse, dense, beta=0)
@@ -332,8 +332,8 @@ class _BagProduct(torch.autograd.Function):
 def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
     """Return an embedding-bag: for each document, the sum of the rows of its words in `weight`, weighted by `values`.
 
-    This equals embedding_bag(mode="sum", per_sample_weights=values). The backward pass is faster, as it uses the order
-    of the non-zeros by word that the batch has already.
+    This equals embedding_bag(mode="sum", per_sample_weights=values). The backward pass is faster, because the batch
+    already has the order of the non-zeros by word.
 
     Args:
         weight: (V, H).
@@ -347,11 +347,11 @@ def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
     return out
 
 
-# The likelihood of a product of experts, softmax(theta W + b), which is dense over the words, in few passes.
+# The likelihood of a product of experts, softmax(theta W + b).
 #
 # log p(x | theta) = sum_v x_v (theta W_v + b_v) - n logsumexp_v(theta W_v + b_v). The first sum is over the non-zero
-# counts, and only the second one is dense. Its exponentials are kept, without normalisation, for the backward pass,
-# which then consists of two products.
+# counts; only the second one is dense. Its exponentials are kept without normalisation, so that the backward pass
+# consists of two products.
 
 
 class _ProductLogLikelihood(torch.autograd.Function):

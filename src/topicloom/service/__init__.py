@@ -15,7 +15,7 @@ _NEEDED = frozenset({"fastapi", "fastapi_offline", "httptools", "prometheus_clie
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs the extra when it is asked for."""
+    """Import names that need the extra at their first use."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

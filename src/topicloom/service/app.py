@@ -1,4 +1,4 @@
-"""The application: the paths of the service, and what each of them answers."""
+"""The application: the paths of the service and their answers."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWri
 # The bodies of requests and answers.
 #
 # Pydantic collects an error for each wrong element of a list and for each unknown entry. A body of 4 MB can have
-# millions of them, which would take gigabytes and a minute. The bodies of requests are therefore checked up to the
+# millions of them, and collecting them would take gigabytes and a minute. Therefore a check of a body stops at the
 # first error.
 
 
@@ -70,12 +70,12 @@ class _Body(BaseModel):
 
 
 class Texts(_Body):
-    """Texts whose topics are asked for."""
+    """Texts whose topics are requested."""
 
     texts: Annotated[
         list[str] | list[list[str]], PlainValidator(_texts, json_schema_input_type=list[str] | list[list[str]])
     ] = Field(
-        description="The texts; or the tokens of each, for a model that was trained on tokens.",
+        description="The texts; or, for a model that was trained on tokens, a list of tokens for each text.",
         examples=[["The ship left the port."]],
     )
 
@@ -88,10 +88,10 @@ class NewEdits(_Body):
         examples=[[{"merge": [3, 7]}, {"drop": [5]}, {"rename": {"3": "shipping"}}]],
     )
     version: str | None = Field(
-        None, description="The version of the topics that they were made from; 409 if it is not the present one."
+        None, description="The version of the topics for which the edits were made; 409 if it is not the present one."
     )
     replace: bool = Field(
-        False, description="Take earlier edits back first. Numbers are those of the run's own topics then."
+        False, description="Undo earlier edits first. The edits are then numbered by the topics of the run itself."
     )
 
 
@@ -108,7 +108,7 @@ class TopicRow(BaseModel):
     topic: int = Field(description="The number of the topic: its column of theta.")
     name: str
     share: float | None = Field(description="The mean of theta over the documents; null if it is not known.")
-    documents: int = Field(description="The number of documents whose main topic it is.")
+    documents: int = Field(description="The number of documents with this main topic.")
     words: list[Word]
 
 
@@ -122,7 +122,7 @@ class TopicList(BaseModel):
     n_words: int
     has_documents: bool
     has_texts: bool
-    version: str = Field(description="Changes whenever the edits change, and is another for another model.")
+    version: str = Field(description="Changes whenever the edits change, and differs between models.")
     topics: list[TopicRow]
 
 
@@ -144,7 +144,7 @@ class Inferred(BaseModel):
     """The topics of a text."""
 
     theta: list[float] = Field(description="The share of each topic.")
-    empty: bool = Field(description="Whether the model knows no word of the text; it has the average shares then.")
+    empty: bool = Field(description="Whether the model knows no word of the text; it then has the average shares.")
     topics: list[InferredTopic] = Field(description="The largest topics, largest first.")
 
 
@@ -191,7 +191,7 @@ class WholeDocument(DocumentRow):
 
     theta: list[float]
     version: str
-    pieces: list[Piece] | None = Field(description="The text without markup, in pieces; null unless asked for.")
+    pieces: list[Piece] | None = Field(description="The text without markup, in pieces; null unless requested.")
 
 
 class EditList(BaseModel):
@@ -202,12 +202,12 @@ class EditList(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was not answered."""
+    """The reason why a request was not answered."""
 
     error: Annotated[str, Field(description="One sentence: what is wrong, and what to do.")]
 
 
-# The pages of the service: the explorer, and the description of the paths. Neither asks any other host.
+# The pages of the service: the explorer, and the description of the paths. Neither loads anything from other hosts.
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>
@@ -229,7 +229,7 @@ _START = """SwaggerUIBundle({
   presets: [SwaggerUIBundle.presets.apis]
 });
 """
-# Swagger UI writes style attributes, and shows images that its style sheet contains.
+# Swagger UI needs style attributes, and images in its style sheet.
 _SWAGGER_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -270,7 +270,7 @@ def _as_html(content: bytes, policy: str) -> Response:
 
 
 class _Explorer:
-    """The page of the topics, which is made when it is first asked for, and again when the topics were edited."""
+    """The page of the topics. It is made at the first request, and again after edits."""
 
     def __init__(self, live: Live) -> None:
         self.live = live
@@ -316,11 +316,11 @@ def _plain(title: str, now: ServedState) -> bytes:
 # The application.
 
 IfMatch = Annotated[str | None, Header(description="The version that the topics should have; otherwise 412.")]
-_THREADS = 4  # for all requests that are not answered at once
-_CHARACTERS_AT_ONCE = 2_000  # The topics of fewer are inferred in a few milliseconds, without another thread.
+_THREADS = 4  # threads for all requests that are not answered at once
+_CHARACTERS_AT_ONCE = 2_000  # shorter texts take a few milliseconds, and need no other thread
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _STATUSES = {NotKeptError: 404, NoSuchDocumentError: 404, ConflictError: 409, NotWritableError: 403, ReplacedError: 503}
-_SENTENCES = {  # for what the framework says
+_SENTENCES = {  # replacements for messages of the framework
     "Not Found": "there is no such path; /docs lists all",
     "Method Not Allowed": "this path does not take this method; /docs lists all",
     "There was an error parsing the body": "the body is not JSON that can be read; /docs shows what is expected",
@@ -334,8 +334,8 @@ def make_app(live: Live, access: Access | None = None) -> App:
     """Return the service as an ASGI application.
 
     Args:
-        live: the run, with the limits of what may be asked.
-        access: who may ask; by default everyone who reaches the application, by the name of this machine only.
+        live: the run, with the limits of requests.
+        access: who may send requests. By default, everyone who reaches the application by the name of this machine.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -366,7 +366,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
             hint = f"; {nearest(unknown[0], known)}" if known else ""
             raise HTTPException(422, f"there is no parameter {unknown[0]!r}{hint}; /docs shows what is expected")
 
-    # The threads stay, because new ones for every burst of requests would let the memory of the process grow.
+    # The threads are kept, because new threads for every burst of requests would make the memory of the process grow.
     threads = ThreadPoolExecutor(_THREADS, "answer")
 
     @asynccontextmanager
@@ -375,7 +375,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         threads.shutdown(wait=False, cancel_futures=True)
 
     async def in_thread(compute: Callable[[], Response]) -> Response:
-        """Compute an answer in another thread, so that others need not wait for it."""
+        """Compute an answer in another thread, so that other requests need not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(threads, compute)
 
     app = FastAPI(
@@ -395,7 +395,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
     async def infer(asked: Texts) -> Response:
         """Infer the topics of texts. The shares are those of `model.transform(texts)`."""
         texts = asked.texts
-        # A token counts one more than its characters, so that empty tokens count as well.
+        # Each token counts as one character more than it has, so that empty tokens count as well.
         lengths = [len(text) if isinstance(text, str) else len(text) + sum(map(len, text)) for text in texts]
         if len(texts) > limits.texts:
             raise HTTPException(413, f"there are {len(texts):,} texts; send at most {limits.texts:,} in a request")
@@ -470,7 +470,7 @@ def _versions(if_match: str) -> list[str]:
 
 
 def as_json(value: Any) -> Response:
-    """Return an answer of JSON. A surrogate without its partner is written as an escape."""
+    """Return an answer of JSON. Unpaired surrogates are written as escapes."""
     return Response(_encode(value).encode("utf-8", "backslashreplace"), media_type="application/json")
 
 

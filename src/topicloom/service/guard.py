@@ -1,4 +1,4 @@
-"""Who may ask and for how much: access, limits, counts, and the guard that every request passes."""
+"""Access to the service, limits and counts of requests, and the guard that every request passes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..settings import AtLeastOne, Positive, ReadableSettings, check_settings
 
 logger = logging.getLogger("topicloom")
 
-# What the service counts of itself, in the text format of Prometheus.
+# Counters, in the text format of Prometheus.
 
 _SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Measures:
-    """Counters of one service. Requests for unknown paths share one entry, so that nobody can make it grow."""
+    """Counters of one service. All unknown paths share one entry, so that the number of entries is bounded."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # of the extra `serve`
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # in the extra `serve`
         from prometheus_client.process_collector import ProcessCollector
 
         self.registry = CollectorRegistry()
@@ -67,12 +67,12 @@ class Limits(ReadableSettings):
         characters: the greatest length of a text, in characters.
         documents: the most documents on a page of /api/documents.
         edits: the most edits that can be stored.
-        requests: the most requests that are worked on at a time. Further ones are told to come back later (503).
-        connections: the most open connections. Beyond it, the one that has been waited for longest is closed.
-        seconds: the longest time in which a request has to arrive, and then to be answered.
+        requests: the most requests that are processed at a time. Further requests get the answer 503.
+        connections: the most open connections. If there are more, the one that has been idle for longest is closed.
+        seconds: the most seconds in which a request must arrive, and in which it must then be answered.
 
     Raises:
-        SettingError: there is no such limit, or it cannot have the value.
+        SettingError: a limit does not exist, or its value is not allowed.
 
     Examples:
         >>> from topicloom.service import Limits
@@ -100,10 +100,10 @@ _MIN_TOKEN_CHARACTERS = 16
 
 @dataclass(frozen=True)
 class Access:
-    """Who may ask.
+    """Who may send requests.
 
     Attributes:
-        token: what each request has to bring; None lets every request through.
+        token: the secret that each request must contain. None accepts every request.
         names: the host names, in lower case, by which requests may call the service.
 
     Examples:
@@ -143,14 +143,14 @@ class Access:
     def is_known_host(self, header: str) -> bool:
         """Whether a Host header names this service.
 
-        A page of another site can let its own name point to this machine, and then ask as if it were this site. It
-        needs a name for that, so every address is accepted, and of names only the known ones.
+        A page of another site can let its own host name point to this machine, and then send requests as if it were
+        this site (DNS rebinding). Therefore only known names are accepted. Every IP address is accepted.
         """
         name = host_of(header)
         return name is not None and (name in self.names or _address(name) is not None)
 
     def is_authorized(self, header: str) -> bool:
-        """Whether an Authorization header has the token: as Bearer, or as the password of Basic, as browsers do."""
+        """Whether an Authorization header has the token, as Bearer token or, from browsers, as password of Basic."""
         if self.token is None:
             return True
         scheme, _, given = header.partition(" ")
@@ -161,7 +161,7 @@ class Access:
                 return False
         elif scheme.lower() != "bearer":
             return False
-        # The comparison takes the same time wherever the two differ.
+        # The time of this comparison does not depend on the place of the first difference.
         return hmac.compare_digest(given.strip().encode("utf-8", "surrogatepass"), self.token.encode())
 
 
@@ -193,7 +193,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
-# A page that needs more than nothing says so itself, by a Content-Security-Policy of its own.
+# The default Content-Security-Policy. A page that loads anything has its own.
 NO_SOURCES = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 _HEADERS: dict[bytes, bytes] = {
     b"content-security-policy": NO_SOURCES.encode(),
@@ -204,12 +204,12 @@ _HEADERS: dict[bytes, bytes] = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
-_OPEN = "/health"  # the one path that needs no token
+_OPEN = "/health"  # the only path that needs no token
 _METHODS = ("GET", "HEAD", "POST")
 
 
 class Refusal(Exception):
-    """A request that is not passed on."""
+    """The answer to a request that is not passed on."""
 
     def __init__(self, status: int, message: str, headers: Headers | None = None) -> None:
         super().__init__(message)
@@ -221,9 +221,9 @@ class Guard:
 
     Args:
         app: the application.
-        access: who may ask.
-        limits: what may be asked.
-        measures: where requests are counted.
+        access: who may send requests.
+        limits: the limits of requests.
+        measures: the counters of requests.
     """
 
     def __init__(self, app: App, access: Access, limits: Limits, measures: Measures) -> None:
@@ -239,12 +239,12 @@ class Guard:
         began = time.perf_counter()
         method = scope["method"] if scope["method"] in _METHODS else "other"
         answer = _Answer(send, _CLOSE if _has_body(scope) else [], is_head=method == "HEAD")
-        if method == "HEAD":  # what GET answers, without the body
+        if method == "HEAD":  # the answer of GET without the body
             scope = {**scope, "method": "GET"}
         self.n_requests += 1
         self.measures.in_progress.inc()
         try:
-            async with asyncio.timeout(2 * self.limits.seconds):  # also for a client that does not read its answer
+            async with asyncio.timeout(2 * self.limits.seconds):  # a client may also fail to read its answer
                 await self._answer(scope, receive, answer)
         except Refusal as refusal:
             await answer.refuse(refusal)
@@ -285,7 +285,7 @@ class Guard:
         host = headers.get("host", "")
         if not self.access.is_known_host(host):
             raise Refusal(
-                400, "the Host header names another site; the service can be given more names by --allow-host"
+                400, "the Host header names another site; start the service with --allow-host NAME (in Python, `names`)"
             )
         if scope["path"] != _OPEN and not self.access.is_authorized(headers.get("authorization", "")):
             challenges = [
@@ -335,7 +335,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _check_origin(host: str, headers: dict[str, str]) -> None:
-    """Refuse what a page of another site could send without the user's knowledge."""
+    """Refuse requests that a page of another site could send without the user's knowledge."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal(415, "the body should be JSON; send it with the header 'Content-Type: application/json'")
@@ -356,12 +356,12 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 class _Answer:
-    """Sends an answer, with the headers that each one has.
+    """Sends an answer with the headers that all answers have.
 
     Args:
         send: sends a message.
-        unread: headers of an answer that is given before the whole body was read. They close the connection, because a
-            client could otherwise keep it for as long as it likes by sending the rest slowly.
+        unread: headers of an answer that is sent before the whole body was read. They close the connection, because a
+            client could otherwise keep it open by sending the rest slowly.
         is_head: whether only the headers are sent.
     """
 

@@ -1,6 +1,6 @@
 """The documents of a run in SQLite, with full-text search.
 
-The file is built whole or not at all, and is only read afterwards.
+The file is built completely or not at all, and is only read afterwards.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from ..text.strings import normalise
 
 # Texts and queries as words of the full-text index.
 #
-# SQLite's tokenizers do not know the words of Chinese. The index therefore receives the tokens that the run's own
-# tokenizer finds, and a query passes through the same tokenizer. Two texts can be segmented differently around the same
-# word, so scripts without spaces are indexed by character, too, and their words are also found as a run of characters.
+# SQLite's tokenizers cannot segment Chinese. Therefore the run's own tokenizer splits both texts and queries. It can
+# segment two texts differently around the same word, so scripts without spaces are also indexed by character, and their
+# words are also found as sequences of characters.
 #
-# Every token is written in lower case, as the hexadecimal digits of its UTF-8. SQLite takes them for one word, whatever
-# characters the token has, and no operator of its query language can occur in them.
+# Every token is stored in lower case, as the hexadecimal digits of its UTF-8. SQLite reads the digits as one word, and
+# they cannot contain operators of its query language.
 
 Tokenize = Callable[[str], Iterable[str]]
 _MAX_QUERY_WORDS = 32
-_GAP = "x"  # no hexadecimal digit, so no run of characters goes across it
+_GAP = "x"  # not a hexadecimal digit, so no sequence of characters crosses it
 
 
 def entry(text: str, tokens: Iterable[str]) -> tuple[str, str]:
-    """Return what the index keeps of a document: its tokens, and its characters of scripts without spaces."""
+    """Return the two texts of a document in the index: its tokens, and its characters of scripts without spaces."""
     return " ".join(map(_encoded, tokens)), _characters(text)
 
 
 def query_words(query: str, tokenize: Tokenize | None) -> list[str]:
-    """Return the words that a query asks for.
+    """Return the words of a query.
 
     Args:
-        query: what the user wrote.
+        query: the text of the user.
         tokenize: the run's tokenizer; None splits at spaces.
     """
     try:
         words = list(query.casefold().split() if tokenize is None else tokenize(query))
-    except InputError:  # a tokenizer of the user's own that is not here, or does not take a text
+    except InputError:  # the user's tokenizer is not available, or does not accept the text
         words = query.casefold().split()
-    if not words:  # such as a single character of Chinese, which the tokenizer drops
+    if not words:  # the tokenizer drops, for example, a single character of Chinese
         words = ["".join(run) for unspaced, run in groupby(normalise(query), _is_unspaced) if unspaced]
     return list(dict.fromkeys(words))[:_MAX_QUERY_WORDS]
 
@@ -83,28 +83,28 @@ def _is_unspaced(character: str) -> bool:
 
 
 def _encoded(token: str) -> str:
-    """A token as words of the index; a token with spaces is several, which a query finds side by side."""
+    """Return a token as words of the index. A token with spaces is several words, which a query finds as a phrase."""
     return " ".join(part.encode("utf-8", "replace").hex() for part in token.casefold().split())
 
 
 # The index.
 
 FORMAT_VERSION = 3
-_MAX_REPEATS = 1000  # of a word in a document
+_MAX_REPEATS = 1000  # the most repetitions of a word in a document
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id TEXT NOT NULL, label TEXT, time TEXT, text TEXT);
 CREATE VIRTUAL TABLE words USING fts5 (tokens, characters, content='', tokenize='ascii');
 """
-_WHOLE_ID, _PART_OF_ID = -2e9, -1e9  # ranks of documents that are asked for by their ids, before all of BM25
-_HEADER_BYTES = 100  # SQLite's header, in which two numbers are for applications: user_version and application_id
+_WHOLE_ID, _PART_OF_ID = -2e9, -1e9  # ranks of documents that are found by their ids, before all ranks of BM25
+_HEADER_BYTES = 100  # the size of SQLite's header, which has the numbers user_version and application_id
 _FREE = (slice(60, 64), slice(68, 72))
 _INDEX = "CREATE INDEX ids ON documents (id)"
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document as the index keeps it; a field that it does not have is None."""
+    """A document in the index. Fields that it does not have are None."""
 
     row: int
     id: str
@@ -114,7 +114,7 @@ class StoredDocument:
 
 
 class SlowQueryError(Exception):
-    """A query took longer than it may."""
+    """A query took too long."""
 
 
 class ReplacedError(InputError):
@@ -125,13 +125,13 @@ class ReplacedError(InputError):
 
 
 class DocumentIndex:
-    """Reads an index that `build_index` wrote. Threads can share it; there are as many connections as work at a time.
+    """Reads an index that `build_index` wrote. Threads can share it; each query in progress has its own connection.
 
     Args:
         path: the file.
         seconds: the longest time that a query may take.
-        digest: what identifies the documents. If it is given, and the file has others in the meantime, no connection
-            to it is opened.
+        digest: a text that identifies the documents. If it is given, and the file has been replaced by that of other
+            documents, no connection to it is opened.
     """
 
     def __init__(self, path: Path, seconds: float = 10.0, digest: str | None = None) -> None:
@@ -139,7 +139,7 @@ class DocumentIndex:
         self._free: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._is_open = True
-        self._n_own_ids: int | None = None  # 0 if the ids are the documents' numbers; None before it is asked for
+        self._n_own_ids: int | None = None  # 0 if the ids are the documents' numbers; None until it is needed
 
     def documents(self, rows: Sequence[int]) -> list[StoredDocument]:
         """Return documents by their rows, in the order of `rows`."""
@@ -153,13 +153,13 @@ class DocumentIndex:
         return self._rows_where("SELECT row FROM documents WHERE id = ? ORDER BY row", id)
 
     def containing_id(self, part: str, common: bool) -> list[tuple[float, int]]:
-        """Return documents whose id has a part, in capital or small letters, as `ranked` does: whole ids come first.
+        """Return ranks and rows of documents whose id contains a text, regardless of case. Whole ids come first.
 
-        Documents without ids of their own, whose ids are their numbers, are found by whole ids only.
+        Ids that are only the numbers of documents are found by the whole id only.
 
         Args:
-            part: the part.
-            common: whether a part that more than half of the ids have is looked for, too; it tells little.
+            part: the text.
+            common: whether to search for a text that more than half of the ids contain.
         """
         if not part:
             return []
@@ -193,12 +193,12 @@ class DocumentIndex:
         """Return documents that have all words, best first by BM25.
 
         Args:
-            words: what `query_words` returned.
+            words: the words that `query_words` returned.
             after: the rank and the row of the document after which the answer begins.
             n: how many documents.
 
         Returns:
-            their ranks, of which the lowest is the best, and their rows.
+            the ranks, lowest first, and the rows of the documents.
         """
         rank, row = after or (float("-inf"), -1)
         found = self._read(
@@ -245,7 +245,7 @@ class DocumentIndex:
                     connection.close()
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the file, unless it is gone or is the index of a run that has replaced this one."""
+        """Open the file. Raise an error if it is gone, or belongs to a run that has replaced this one."""
         if not self.path.exists():
             raise ReplacedError
         connection = _open(self.path)
@@ -256,11 +256,11 @@ class DocumentIndex:
 
 
 def build_index(path: Path, digest: str, corpus: Corpus, tokenize: Tokenize | None) -> None:
-    """Write the index of documents, whole or not at all.
+    """Write the index of documents, completely or not at all.
 
     Args:
         path: the file.
-        digest: what identifies the documents; `is_current` compares it.
+        digest: a text that identifies the documents; `is_current` compares it.
         corpus: the documents.
         tokenize: splits a text into tokens. If it is None, or the texts are not known, the words of the corpus are
             indexed.
@@ -316,7 +316,7 @@ def require_full_text_search() -> None:
     """Check that SQLite has FTS5.
 
     Raises:
-        InputError: it does not.
+        InputError: SQLite has no FTS5.
     """
     with closing(sqlite3.connect(":memory:")) as connection:
         try:
@@ -324,12 +324,12 @@ def require_full_text_search() -> None:
         except sqlite3.OperationalError:
             raise InputError(
                 f"SQLite {sqlite3.sqlite_version} of this Python has no full-text search (FTS5), which the service "
-                "needs for documents; use a Python whose SQLite has it, as those of python.org and of Debian have"
+                "needs for documents; use a Python whose SQLite has it, such as that of python.org or of Debian"
             ) from None
 
 
 def _seal(path: Path) -> bytes:
-    """Return a checksum of a database, of 8 bytes: it leaves out the bytes of the header in which it is written."""
+    """Return a checksum of a database, 8 bytes. It excludes the bytes of the header that store it."""
     with path.open("rb") as file:
         head = bytearray(file.read(_HEADER_BYTES))
         for place in _FREE:
@@ -358,7 +358,7 @@ def _rows(corpus: Corpus) -> Iterator[tuple[int, str, str | None, str | None, st
 
 
 def _texts(corpus: Corpus, tokenize: Tokenize | None) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the text and the tokens of each document; its words in any order if the text is not known."""
+    """Yield the text and the tokens of each document, or its words in any order if the text is not known."""
     if tokenize is not None and corpus.texts is not None:
         yield from ((text, tokenize(text)) for text in corpus.texts)
         return

@@ -1,6 +1,6 @@
-"""A run as the service answers from it: its model, its documents, their index, and the edits.
+"""A run in the service: its model, its documents, their index, and the edits.
 
-`Live` holds one `ServedState`, which is replaced as a whole and never changed, so that each answer comes from one model
+`Live` holds one `ServedState`. It is never changed, only replaced as a whole, so that each answer comes from one model
 with one list of edits.
 """
 
@@ -40,7 +40,7 @@ from .index import DocumentIndex, ReplacedError, Tokenize, build_index, is_curre
 
 logger = logging.getLogger("topicloom")
 
-# The edits, which are stored in edits.yaml in the run's directory.
+# Edits. They are stored in edits.yaml in the run directory.
 
 
 class ConflictError(InputError):
@@ -90,10 +90,10 @@ def store_edits(run: Path, topics: Topics) -> None:
 
 
 def new_edits(given: Iterable[Mapping[str, Any]], most: int) -> list[Edit]:
-    """Check edits that a request brought.
+    """Check the edits of a request.
 
     Raises:
-        InputError: there are too many, an edit has not the form of one, or it takes too long for a request.
+        InputError: there are too many edits, an edit is malformed, or it would take too long for a request.
     """
     given = list(given)
     if len(given) > most:
@@ -112,7 +112,7 @@ def applied(topics: Topics, edits: list[Edit]) -> Topics:
 
 
 def version_of(topics: Topics) -> str:
-    """Return what distinguishes these edits of this model from others, and from those of another model."""
+    """Return a text that identifies the model and its edits."""
     written = json.dumps([topics.model.origin.fingerprint, topics.edits], sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:12]
 
@@ -132,16 +132,16 @@ class PageKey(NamedTuple):
         """Return the place as text.
 
         Args:
-            question: what distinguishes the list from others; it has a `repr` of its own.
+            question: a value whose `repr` identifies the list.
         """
         return f"{_mark(question)}:{self.value!r}:{self.row}"
 
     @classmethod
     def parse(cls, text: str, question: Any) -> PageKey:
-        """Read what `written` returned for the same question.
+        """Read a text that `written` returned for the same list.
 
         Raises:
-            InputError: the text is something else, or a place in another list.
+            InputError: the text is not such a place, or it is a place in another list.
         """
         found = _CURSOR.fullmatch(text)
         try:
@@ -192,14 +192,14 @@ def largest(values: npt.NDArray[Any], rows: npt.NDArray[Any], after: PageKey | N
     return [PageKey(float(values[i]), int(rows[i])) for i in order]
 
 
-# What answers are computed from.
+# The state from which answers are computed.
 
 _WORDS_PER_TOPIC = 10
 _TOPICS_PER_DOCUMENT = 3
 
 
 class ServedState:
-    """A model and its documents as they are after some edits.
+    """A model and its documents after some edits.
 
     Args:
         topics: the topics with the documents; there may be none.
@@ -213,7 +213,7 @@ class ServedState:
         self.empty = topics.documents.empty
         self._shares = topics.shares.tolist() if len(self.theta) else shares
         self._places = {word: column for column, word in enumerate(self.model.vocabulary_)}
-        _ = self.table  # which takes too long for the first request that needs it
+        _ = self.table  # computed now, because it would take too long in a request
 
     @property
     def n_topics(self) -> int:
@@ -252,7 +252,7 @@ class ServedState:
         ]
 
     def corpus_of(self, texts: Sequence[str] | Sequence[list[str]]) -> Corpus:
-        """Return texts as a corpus over the model's words, whose columns are looked up once for all calls."""
+        """Return texts as a corpus over the model's words. The columns of words are looked up once for all calls."""
         model = self.model
         known = [text for text in texts if isinstance(text, str)]
         if len(known) < len(texts):  # lists of tokens
@@ -282,11 +282,11 @@ class ServedState:
 
 # The run and its answers.
 
-_EXCERPT_CHARACTERS = 300  # of a document's text in a list
+_EXCERPT_CHARACTERS = 300  # characters of a document's text in a list
 
 
 class NotKeptError(InputError):
-    """The run does not keep what an answer needs."""
+    """The run does not keep data that an answer needs."""
 
 
 class NoSuchDocumentError(InputError):
@@ -298,9 +298,9 @@ class Live:
 
     Args:
         run: the run directory.
-        state: its model and documents, before the edits that are stored in its directory.
+        state: its model and documents before the edits that are stored in its directory.
         index: the documents with full-text search; None if the run keeps no documents.
-        limits: what a request may ask for.
+        limits: the limits of requests.
         temporary: a temporary directory that holds the index, which `close` removes.
 
     Examples:
@@ -343,11 +343,11 @@ class Live:
         """Read a run, and build the index of its documents unless there is one.
 
         Args:
-            run: what `topicloom train` wrote, or a saved model.
-            limits: what a request may ask for.
+            run: a run directory of `topicloom train`, or a saved model.
+            limits: the limits of requests.
             device: where the model computes, such as "cpu" or "cuda".
-            allow: modules with classes and functions of your own that the model needs.
-            tokenizer: the function that splits texts, for a model that was trained with one of your own.
+            allow: modules that may be imported for your own classes and functions that the model needs.
+            tokenizer: your own function that splits texts, if the model was trained with one.
 
         Raises:
             InputError: there is no model, a file is damaged, or edits.yaml belongs to another model.
@@ -366,7 +366,7 @@ class Live:
             shares = read_shares(run, len(model.components_))
             return cls(run, ServedState(Topics(model, []), shares), None, limits).edited()
         corpus, documents = read_stored(run, model.vocabulary_, len(model.components_))
-        corpus = replace(corpus, tokenizer=model.tokenizer_)  # which may be a function that was given
+        corpus = replace(corpus, tokenizer=model.tokenizer_)  # it may be a function that was passed to `open`
         topics = Topics.of(model, corpus, documents)
         if topics.corpus.texts is None:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
@@ -375,7 +375,7 @@ class Live:
         return cls(run, ServedState(topics), index, limits, temporary).edited()
 
     def edited(self) -> Live:
-        """Apply the edits that are stored in the run's directory."""
+        """Apply the edits that are stored in the run directory, and return this object."""
         try:
             topics = stored_edits(self.run, self.start.topics)
         except InputError:
@@ -393,7 +393,7 @@ class Live:
             self._temporary.cleanup()
 
     def topics(self) -> dict[str, Any]:
-        """Return the topics, with what the page needs to know about the run."""
+        """Return the topics, and what the page needs to know about the run."""
         now = self.state
         return {
             "run": self.run.resolve().name,
@@ -431,10 +431,10 @@ class Live:
 
         Args:
             topic: the number of a topic.
-            query: words that each document has, or its id or a part of its id; those with the id come first. In
-                quotation marks, it is not looked for in ids.
+            query: words that each document has, or its id or a part of its id. Documents with this id come first. A
+                query in quotation marks is not searched for in ids.
             id: the id that each document has.
-            after: where the page begins: `next` of an earlier page of the same topic, query, id and label.
+            after: the start of the page: `next` of an earlier page of the same topic, query, id and label.
             n: the most documents on the page.
             label: the class that each document has.
 
@@ -486,8 +486,8 @@ class Live:
 
         Args:
             row: the number of the document.
-            pieces: whether its text is returned in pieces, too, of which each token has a topic. A document longer than
-                the limit on texts has none.
+            pieces: whether to return its text in pieces as well, with the topic of each token. A document longer than
+                the limit on texts has no pieces.
 
         Raises:
             NotKeptError: the run keeps no documents.
@@ -515,14 +515,14 @@ class Live:
         """Edit the topics, store the edits, and return all of them.
 
         Args:
-            edits: numbered by the present topics; or, if they replace the present edits, by those of the run.
-            version: the version of the topics that they were made from.
-            afresh: whether the edits that the service was given before are taken back.
+            edits: the edits, numbered by the present topics, or with `afresh` by the topics of the run.
+            version: the version of the topics for which they were made.
+            afresh: whether to undo the earlier edits of the service first.
 
         Raises:
-            ConflictError: the present version is another.
-            ReplacedError: the directory has another run in the meantime, to which the edits would not belong.
-            InputError: an edit cannot be applied, or the edits cannot be stored. The topics are as they were.
+            ConflictError: `version` is not the present version.
+            ReplacedError: another run has been written to the directory in the meantime.
+            InputError: an edit cannot be applied, or the edits cannot be stored. The topics do not change.
         """
         checked = new_edits(edits, self.limits.edits)
         with self._editing:
@@ -560,14 +560,14 @@ class Live:
 def _best(
     index: DocumentIndex, words: list[str], by_id: list[tuple[float, int]], after: PageKey | None, n: int
 ) -> tuple[list[PageKey], int]:
-    """Return the documents with an id or with all words, best first from a place on, and the number of all of them."""
+    """Return documents with an id or with all words after a place, best first, and the number of all such documents."""
     ranks = {row: rank for rank, row in index.ranked(words, None, -1)} if words else {}
     found = sorted(PageKey(rank, row) for row, rank in (ranks | {row: rank for rank, row in by_id}).items())
     return found[0 if after is None else bisect_right(found, after) :][:n], len(found)
 
 
 def _tokenize(tokenizer: AnyTokenizer) -> Tokenize | None:
-    """Return a tokenizer, or None if it cannot split texts: it was made for tokens, or its function is not here."""
+    """Return a tokenizer, or None if it cannot split texts: it is made for tokens, or its function is not available."""
     try:
         tokenizer("")
     except InputError:
@@ -578,7 +578,7 @@ def _tokenize(tokenizer: AnyTokenizer) -> Tokenize | None:
 def _index_of(
     run: Path, topics: Topics, tokenize: Tokenize | None
 ) -> tuple[Path, str, tempfile.TemporaryDirectory[str] | None]:
-    """Return the index of a run's documents, which is built where there is no current one, and its digest."""
+    """Return the index of a run's documents, and its digest. Build the index if there is no current one."""
     digest = f"{_digest(run)} {tokenize is None}"
     path = run / INDEX
     if is_current(path, digest):
@@ -596,7 +596,7 @@ def _index_of(
 
 
 def _digest_of_model(run: Path) -> str | None:
-    """Return a digest of the model in a directory, None if there is none."""
+    """Return a digest of the model in a directory, or None if there is no model."""
     try:
         return file_digest(find_model(run) / CONFIG)
     except (InputError, OSError):

@@ -26,11 +26,11 @@ from .live import Live
 
 logger = logging.getLogger("topicloom")
 
-_SWITCH_SECONDS = 0.0005  # By default, short requests wait ten times as long for the interpreter beside a long one.
-_MAX_HEAD_BYTES = 1 << 16  # of a request, before its body
-_MAX_PIPELINED = 100  # requests of a connection that were sent before earlier ones were answered
-_STOP_SECONDS = 5  # for the answers under way, when the server is stopped
-_BACKLOG = 1024  # connections that wait to be accepted
+_SWITCH_SECONDS = 0.0005  # a tenth of Python's default, so that short requests wait less during a long one
+_MAX_HEAD_BYTES = 1 << 16  # the greatest size of a request's head
+_MAX_PIPELINED = 100  # the most requests of a connection that wait for answers to earlier ones
+_STOP_SECONDS = 5  # the time for answers in progress when the server is stopped
+_BACKLOG = 1024  # the most connections that wait to be accepted
 
 
 def serve(
@@ -48,20 +48,20 @@ def serve(
 ) -> None:
     """Serve a run until the process is interrupted (SIGINT or SIGTERM).
 
-    The process should do nothing else: PyTorch has one thread meanwhile, which is the fastest for single texts, and
-    Python's threads take turns more often.
+    The process should do nothing else meanwhile. PyTorch uses one thread, which is the fastest for single texts, and
+    Python switches between threads more often.
 
     Args:
-        run: what `topicloom train` wrote, or a saved model.
+        run: a run directory of `topicloom train`, or a saved model.
         host: the address to listen on; by default only this machine reaches it.
         port: the port; 0 takes any that is free.
-        token: what each request has to bring; it is needed unless only this machine reaches the address.
+        token: the secret that each request must contain; it is needed if other machines can reach the address.
         names: host names of this service besides `host` and localhost.
-        limits: what a request may ask for.
+        limits: the limits of requests.
         device: where the model computes, such as "cpu" or "cuda".
-        allow: modules with classes and functions of your own that the model needs.
-        tokenizer: the function that splits texts, for a model that was trained with one of your own.
-        started: is called with the address once the service answers.
+        allow: modules that may be imported for your own classes and functions that the model needs.
+        tokenizer: your own function that splits texts, if the model was trained with one.
+        started: a function that is called with the address once the service answers.
 
     Raises:
         InputError: there is no model, the port is in use, or the token is missing.
@@ -72,7 +72,7 @@ def serve(
     """
     access = Access.on(host, token, names)
     limits = limits or Limits()
-    with _listen(host, port) as listener:  # before the model is read, which takes longer
+    with _listen(host, port) as listener:  # first, because reading the model takes longer
         live = Live.open(run, limits, device=device, allow=allow, tokenizer=tokenizer)
         try:
             with _own_process():
@@ -89,7 +89,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, number)
     except (OSError, UnicodeError):
         raise InputError(
-            f"`host` is {host!r}, which is no address of this machine; give one, or leave it out"
+            f"`host` is {host!r}, which is not an address of this machine; give one, or leave it out"
         ) from None
     try:
         # Without this, a port could not be used again for a minute after the service was stopped.
@@ -121,7 +121,7 @@ def _run(app: Any, listener: socket.socket, limits: Limits, started: Callable[[s
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=2 * limits.connections,  # `_protocol` closes waiting ones before; this is for busy ones
+        limit_concurrency=2 * limits.connections,  # for busy connections; `_protocol` closes idle ones earlier
         timeout_keep_alive=max(1, round(limits.seconds)),
         timeout_graceful_shutdown=_STOP_SECONDS,
     )
@@ -132,7 +132,7 @@ def _run(app: Any, listener: socket.socket, limits: Limits, started: Callable[[s
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that calls a function once it answers."""
 
     def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
         super().__init__(config)
@@ -145,12 +145,12 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _own_process() -> Iterator[None]:
-    """A context with the settings of the process that suit many short requests."""
+    """Return a context in which the process has settings for many short requests."""
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     torch.set_num_threads(1)
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()
-    gc.freeze()  # otherwise a large body of JSON has all objects of the libraries looked through many times
+    gc.freeze()  # otherwise reading a large body of JSON would scan all objects of the libraries many times
     try:
         yield
     finally:
@@ -160,7 +160,7 @@ def _own_process() -> Iterator[None]:
 
 
 class _quiet_signals:
-    """A context in which SIGINT and SIGTERM, which uvicorn raises once more when it has stopped, do nothing further."""
+    """A context that ignores the SIGINT or SIGTERM that uvicorn raises again after it has stopped."""
 
     def __enter__(self) -> None:
         self.earlier: dict[int, Any] = {}
@@ -174,8 +174,8 @@ class _quiet_signals:
 
 
 def _protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with limits on what a client may send, how slowly, and on how many connections."""
-    pending: dict[Protocol, None] = {}  # the connections that the server waits for, longest first
+    """Return uvicorn's protocol with limits of the size and time of requests and of the number of connections."""
+    pending: dict[Protocol, None] = {}  # idle connections, longest idle first
 
     class Protocol(HttpToolsProtocol):
         timer: asyncio.TimerHandle | None = None  # runs until the head of a request has arrived
@@ -186,12 +186,12 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
             super().connection_made(transport)
             self._wait()
             if len(self.connections) >= limits.connections:
-                next(iter(pending)).transport.abort()  # so that slow clients do not keep others out
+                next(iter(pending)).transport.abort()  # so that slow clients do not block others
 
         def data_received(self, data: bytes) -> None:
             self.n_bytes += len(data)
             super().data_received(data)
-            # A body in many small pieces has as many bytes again.
+            # A body in many small pieces can double in size.
             most = _MAX_HEAD_BYTES if self.timer else _MAX_HEAD_BYTES + 2 * limits.body
             if self.n_bytes > most or len(self.pipeline) > _MAX_PIPELINED:
                 self.transport.abort()
@@ -202,7 +202,7 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
             self._wait()
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            if self.timer:  # and not after the body, where there could be any number of them
+            if self.timer:  # headers after the body are ignored, because there could be any number of them
                 super().on_header(name, value)
 
         def on_headers_complete(self) -> None:

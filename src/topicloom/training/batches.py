@@ -1,9 +1,9 @@
 """Batches of documents: from counts in CSR form to sparse tensors on a device.
 
 The counts of a small corpus fit in memory, and every order of its documents is equally likely. A large corpus may be
-memory-mapped and larger than the memory. A random order would read each of its documents from another place of the
-file. So the file is divided into blocks of documents. The blocks are read in random order, many of them at a time, and
-the documents of these blocks are shuffled together, as in a shuffle buffer. Every document is still read once.
+memory-mapped and larger than the memory, and a random order would read each document from another place of the file.
+Therefore the file is divided into blocks of documents. The blocks are read in random order, many of them at a time, and
+the documents of these blocks are shuffled together (a shuffle buffer). Every document is still read once.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ..nn.sparse import Batch, SparseCounts
 from ..text.strings import release
 
 LARGE = 1 << 25  # non-zeros of a corpus that is read by blocks: 256 MiB of counts
-BLOCK = 1 << 14  # non-zeros of a block, about
+BLOCK = 1 << 14  # the approximate number of non-zeros in a block
 BUFFER = 1 << 23  # non-zeros of the blocks whose documents are shuffled together: 64 MiB
-_SHARE_OF_DEVICE = 0.25  # of the free memory of a GPU that counts may take
+_SHARE_OF_DEVICE = 0.25  # the share of a GPU's free memory that counts may take
 
 
 class BatchReader:
@@ -44,7 +44,7 @@ class BatchReader:
         batch_size: the greatest number of documents in a batch.
         device: the device of the batches.
         rows: the documents to read; all by default.
-        fields: numbers for each document, (D, ...), that batches contain too, by name.
+        fields: further arrays (D, ...) that batches contain, by name.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class BatchReader:
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
         self.parts: list[int] = []  # the documents of each rank, if there are several
         self.first = 0  # the number of documents of the ranks before this one
-        self.n_non_zeros = int(counts.nnz)  # of all ranks
+        self.n_non_zeros = int(counts.nnz)  # the non-zeros of all ranks
         self.fields = fields or {}
         self._whole: list[Batch] = []  # the batch of all documents once it is read; `with_batches_of` shares the list
 
@@ -72,9 +72,10 @@ class BatchReader:
 
         Args:
             corpus: the documents.
-            batch_size, device: as above.
-            fields: the names of the fields that batches should contain, or a mapping from these to their kinds in the
-                documents of training (see `Fields.array`).
+            batch_size: the greatest number of documents in a batch.
+            device: the device of the batches.
+            fields: the names of the fields that batches should contain, or a mapping from the names to their kinds in
+                the training documents (see `Fields.array`).
 
         Raises:
             InputError: the corpus has no such field, or it is of another kind.
@@ -132,21 +133,21 @@ class BatchReader:
         return self._batches(self.rows)
 
     def chunks(self) -> Iterator[Batch]:
-        """Yield the documents in their order, in batches that are all full but the last one.
+        """Yield the documents in their order. All batches but the last are full.
 
-        A document is then in the same place of the same batch, however many documents follow it.
+        The place of a document in its batch does not depend on the documents after it.
         """
         starts = range(0, self.n_docs, self.batch_size)
         return self._read(self.rows[start : start + self.batch_size] for start in starts)
 
     def draw_order(self, generator: torch.Generator) -> torch.Tensor:
-        """Return a random order for `ordered`: of all documents, or of blocks if there are many.
+        """Return a random order for `ordered`. With many documents, blocks of documents are shuffled.
 
         Args:
             generator: draws the order, on the CPU.
 
         Returns:
-            (n_docs,), or (n_docs_of_all,) if ranks have the same noise.
+            (n_docs,); (n_docs_of_all,) if all ranks have the same noise.
         """
         n_docs = self.n_docs_of_all if current().same_noise else self.n_docs
         return draw_order(n_docs, self.n_non_zeros, generator)
@@ -157,7 +158,7 @@ class BatchReader:
         If all documents are one batch, they keep their own order, so that the batch is read only once.
         """
         if self.parts:
-            # Ranks that read parts of a single batch need the same order as one process.
+            # With a single batch, several ranks need the same order as one process.
             yield from self._shared_batches(np.arange(len(order)) if len(self) == 1 else order.numpy(), skip)
         elif len(self) == 1:
             if not self._whole:
@@ -170,7 +171,7 @@ class BatchReader:
         """Yield this rank's documents of each batch, with the numbers of those of the other ranks.
 
         Args:
-            order: as `draw_order` returns it.
+            order: the order that `draw_order` returned.
             skip: the number of batches that are left out at the start.
         """
         own, sizes, positions = [], [], []
@@ -189,14 +190,14 @@ class BatchReader:
             yield replace(batch, sizes=sizes[number], positions=where)
 
     def sample(self, n_docs: int) -> Batch:
-        """Return a batch of up to `n_docs` documents at even distances. It is always the same."""
+        """Return a batch of up to `n_docs` documents at even distances. It does not change between calls."""
         some = np.linspace(0, self.n_docs - 1, min(n_docs, self.n_docs)).astype(np.intp)
         batch = self._batch(self.rows[some])
-        release(self.counts.data, self.counts.indices)  # documents at a distance are mapped with many others
+        release(self.counts.data, self.counts.indices)  # reading distant documents maps many others into memory
         return batch
 
     def own_sample(self, n_docs: int) -> Batch:
-        """Return those documents of `sample_of_all` that this rank has."""
+        """Return the documents of `sample_of_all` that this rank has."""
         if current().size == 1:
             return self.sample(n_docs)
         parts = self.parts or current().every(self.n_docs)
@@ -205,7 +206,7 @@ class BatchReader:
         return self._batch(self.rows[some[(some >= 0) & (some < self.n_docs)]])
 
     def sample_of_all(self, n_docs: int) -> Batch:
-        """Return `sample` of the documents of all ranks."""
+        """Return the same sample as `sample`, from the documents of all ranks."""
         ranks, own = current(), self.own_sample(n_docs)
         if ranks.size == 1:
             return own
@@ -215,7 +216,7 @@ class BatchReader:
         return Batch(SparseCounts(indices, values, offsets, counts.n_words), fields=fields)
 
     def with_batches_of(self, least: int) -> BatchReader:
-        """Return a reader of the same documents in batches of at least so many."""
+        """Return a reader of the same documents in batches of at least `least` documents."""
         if least <= self.batch_size:
             return self
         new = copy(self)
@@ -257,7 +258,7 @@ class BatchReader:
         yield from self._read(np.array_split(order, len(self))[skip:])
 
     def _read(self, parts: Iterable[np.ndarray[Any, Any]]) -> Iterator[Batch]:
-        """Yield these parts of the documents, and give back the memory of counts that are mapped from a file."""
+        """Yield batches of these documents. Release the memory of counts that are mapped from a file."""
         held = 0  # non-zeros
         for rows in parts:
             batch = self._batch(rows)
@@ -283,7 +284,7 @@ def draw_order(n_docs: int, non_zeros: int, generator: torch.Generator) -> Tenso
 
     Args:
         n_docs: the number of documents.
-        non_zeros: the number of non-zeros in all documents. With `LARGE` or more, the order is one of blocks.
+        non_zeros: the number of non-zeros in all documents. With `LARGE` or more, blocks of documents are shuffled.
         generator: draws the order, on the CPU.
     """
     if non_zeros < LARGE:
@@ -336,7 +337,7 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
 
 
 def _sent(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
-    """Return an array on a device. From pinned memory, it is copied to a GPU while the processor goes on."""
+    """Return an array on a device. Pinned memory lets a GPU copy it while the processor continues."""
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
@@ -370,12 +371,12 @@ class ResidentCounts:
 
         Args:
             rows: (B,) the documents.
-            on_device: the same, on the device.
+            on_device: (B,) `rows` as a tensor on the device.
         """
         if self._arrays is None:
             return None
         indptr, indices, data = self._arrays
-        # The device does not tell the processor how many non-zeros there are, which would wait for it.
+        # The processor counts the non-zeros itself, because asking the device would wait for it.
         n = int((self.counts.indptr[rows + 1].astype(np.int64) - self.counts.indptr[rows]).sum())
         starts = indptr[on_device]  # (B,)
         lengths = indptr[on_device + 1] - starts
@@ -386,7 +387,7 @@ class ResidentCounts:
 
 
 def room(device: torch.device) -> float:
-    """Return how many bytes counts may take on a device: none on a CPU, which has them in memory already."""
+    """Return how many bytes counts may take on a device. It is 0 on a CPU, where counts are in memory already."""
     return _SHARE_OF_DEVICE * torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0.0
 
 
@@ -413,11 +414,11 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-# The part of a corpus that one of several processes learns from, and what is counted over all parts.
+# The parts of a corpus that several processes learn from.
 
 
 def own_part(corpus: Corpus) -> Corpus:
-    """Return the documents that this rank learns from: one of as many runs of consecutive documents as there are ranks.
+    """Return the documents that this rank learns from. Each rank has one part of consecutive documents.
 
     A memory-mapped corpus stays on disk.
 
@@ -442,12 +443,12 @@ def own_part(corpus: Corpus) -> Corpus:
 
 
 def sum_of_ranks() -> Total | None:
-    """Return a function that returns the sum of the arrays of all current ranks; None if there is only one."""
+    """Return a function that adds an array over all current ranks, or None if there is only one rank."""
     return None if current().size == 1 else lambda array: current().sum(torch.from_numpy(array)).numpy()
 
 
 def totals(corpus: Corpus) -> tuple[npt.NDArray[Any], npt.NDArray[Any], int]:
-    """Count over the documents of all ranks.
+    """Count words and documents over all ranks.
 
     Returns:
         (V,) the tokens of each word, (V,) the documents with each word, and the number of documents with words.

@@ -1,4 +1,4 @@
-"""Callbacks: objects that watch the training of a model and change nothing in it."""
+"""Callbacks: objects that watch the training of a model without changing it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RunState(Protocol):
-    """The state of a training run, whatever the method of training."""
+    """The state of a training run, for all methods of training."""
 
     @property
     def network(self) -> TopicNetwork:
@@ -56,7 +56,7 @@ class Callback:
     `on_start` is called first, `on_batch` and then `on_step` after every batch, `on_epoch` and then `on_state` after
     every epoch, `on_finish` after the last epoch, and `on_end` at last. Some models begin with a stage that is not
     recorded in `history_`, such as a pretraining. In such a stage, only `on_step` and `on_state` are called. Models
-    that other packages train have no batches here. While a model trains, it may have more topics than in the end.
+    that other packages train have no batches here. During training, a model may have more topics than at the end.
     """
 
     def on_start(self, model: Any, n_epochs: int, n_batches: int) -> None:
@@ -65,7 +65,7 @@ class Callback:
         Args:
             model: the estimator. Its settings, `vocabulary_`, `word_counts_` and `document_counts_` are there already;
                 `components_` is not.
-            n_epochs: the greatest number of epochs that will be recorded; of a Gibbs sampler, its iterations.
+            n_epochs: the greatest number of recorded epochs; for a Gibbs sampler, the number of iterations.
             n_batches: the number of batches in each epoch.
         """
 
@@ -73,7 +73,12 @@ class Callback:
         """Called after each batch."""
 
     def on_step(self, state: RunState) -> None:
-        """Called after each batch with the state of the run, as `on_state` is after each epoch."""
+        """Called after each batch with the state of the run.
+
+        Args:
+            state: `state.network` is the present network, and `state.snapshot()` copies all that is needed to continue
+                from here with `fit(resume_from=...)`.
+        """
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """Called after each epoch.
@@ -115,10 +120,10 @@ def check_callbacks(callbacks: Any) -> None:
 
 
 def call_on_epoch(callbacks: Iterable[Callback], row: dict[str, Any]) -> None:
-    """Call on_epoch of callbacks. What they add to the row becomes a number of Python.
+    """Call on_epoch of callbacks. Numbers of NumPy and PyTorch that they add to the row become numbers of Python.
 
     Raises:
-        SettingError: a callback added what cannot be saved.
+        SettingError: a callback added a value that cannot be saved.
     """
     for callback in callbacks:
         before = dict(row)
@@ -126,7 +131,7 @@ def call_on_epoch(callbacks: Iterable[Callback], row: dict[str, Any]) -> None:
         for name, value in row.items():
             if name in before and before[name] is value:
                 continue
-            row[name] = value.item() if getattr(value, "ndim", None) == 0 else value  # of NumPy and PyTorch
+            row[name] = value.item() if getattr(value, "ndim", None) == 0 else value  # a number of NumPy or PyTorch
             try:
                 json.dumps(row[name], allow_nan=False)
             except (TypeError, ValueError):
@@ -147,7 +152,7 @@ def watched(callbacks: Sequence[Callback], model: Any, n_epochs: int, n_batches:
 
 
 class ProgressBar(Callback):
-    """A bar on standard error, with the last loss that was measured.
+    """A progress bar on standard error, with the last measured loss.
 
     >>> bar = ProgressBar()
     >>> bar.on_start(model=None, n_epochs=2, n_batches=1)
@@ -174,7 +179,7 @@ class ProgressBar(Callback):
         self._bar.advance(self._task, self._share)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        if "loss" in row:  # not every epoch measures it
+        if "loss" in row:  # some epochs do not measure it
             self._bar.update(self._task, loss=f"loss {row['loss']:.2f}")
         self._bar.update(self._task, completed=int(row["epoch"]))
 
@@ -183,7 +188,7 @@ class ProgressBar(Callback):
 
 
 class JsonLines(Callback):
-    """Appends the row of each epoch to a file as a line of JSON, at once, so that a killed run leaves its rows.
+    """Appends the row of each epoch to a file as a line of JSON. Each row is written at once, so a killed run keeps it.
 
     Args:
         path: the file.

@@ -1,7 +1,7 @@
-"""Checkpoints: a fit that is killed or stopped goes on where it was, and ends as the fit that was never stopped.
+"""Checkpoints, from which a fit that was killed or stopped continues, with the result of an uninterrupted fit.
 
-A checkpoint is one file in the format of safetensors. It has the tensors of a `Snapshot`, and as JSON in the metadata
-its values, the identity of the fit and a checksum. Nothing in it is executed when it is read.
+A checkpoint is one safetensors file with the tensors of a `Snapshot`. Its metadata contain, as JSON, the values of the
+snapshot, the identity of the fit and a checksum. Nothing in a checkpoint is executed when it is read.
 """
 
 from __future__ import annotations
@@ -44,43 +44,43 @@ CHECKPOINT = "checkpoint-{}.safetensors"
 DEFAULT_EVERY = "1min"
 _CHECKPOINT_NAME = re.compile(r"checkpoint-(\d+)\.safetensors")
 _METADATA, _DIGEST = "topicloom", "sha256"  # keys in the metadata of the file
-_N_KEPT = 2  # checkpoints
-_GREATEST_COST = 0.01  # the share of the training time that writing may take, unless checkpoints are counted in epochs
-_STEPS_BETWEEN_AGREEMENTS = 10  # of several processes, on whether to write
+_N_KEPT = 2  # the number of checkpoints that are kept
+_GREATEST_COST = 0.01  # the share of the training time that writing may take, if `every` is a time
+_STEPS_BETWEEN_AGREEMENTS = 10  # steps after which several processes agree on whether to write
 _ONE_PROCESS = "1 of 1"
 _START_AGAIN = "delete it, or give another place, to start again"
 
-_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "tomotopy")  # those that compute; two are optional
+_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "tomotopy")  # packages that compute; two are optional
 
 
 class Checkpoints(Callback):
-    """Writes the whole state of a fit into a directory while the model is trained, and goes on from it.
+    """Writes the whole state of a fit into a directory during training, and continues from it.
 
     Give it to `fit`, or give only the directory: `fit(corpus, checkpoint="checkpoints/news")`. If the directory already
     has a checkpoint of the same fit, training goes on from there. On a CPU the result is the same, bit for bit, as that
     of a fit that never stopped. After the fit the directory keeps its final state, from which `more_epochs` goes on.
 
-    On SIGINT (Ctrl-C) and SIGTERM, training stops after the current batch (of models without batches, epoch), writes a
-    checkpoint and raises TrainingInterrupted, which is a KeyboardInterrupt. A second signal ends the process at once.
-    Signals are handled in the main thread alone, and only where they have Python's own handlers.
+    On SIGINT (Ctrl-C) and SIGTERM, training stops after the current batch (after the epoch, if a model has no batches),
+    writes a checkpoint and raises TrainingInterrupted, a KeyboardInterrupt. A second signal ends the process at once.
+    Signals are handled only in the main thread, and only if they have Python's own handlers.
 
-    When several processes train together, each writes a checkpoint of its own at the same step, those of the first
-    process into the directory itself and those of the others into its subdirectories rank-1, rank-2 and so on. A fit
-    goes on with as many processes as it had.
+    When several processes train together, each writes its own checkpoint at the same step: the first process into the
+    directory itself, and the others into its subdirectories rank-1, rank-2 and so on. A fit continues with the same
+    number of processes.
 
-    The last two checkpoints are kept. Each is written beside its place and then renamed. If one cannot be written, for
-    example because the disk is full, a warning says so, training goes on, and the earlier ones stay.
+    The last two checkpoints are kept. Each is written to a temporary file and then renamed. If one cannot be written,
+    for example because the disk is full, a warning says so, training continues, and the earlier ones stay.
 
     Args:
-        directory: where the checkpoints are. One fit at a time may use it.
-        every: how often one is written: a time such as "90s", "10min" or "2h", or a number of epochs such as
+        directory: the directory of the checkpoints. Only one fit at a time may use it.
+        every: the interval between checkpoints: a time such as "90s", "10min" or "2h", or a number of epochs such as
             "5 epochs". With a time, writing takes at most about a hundredth of the training: slow writing
             means fewer checkpoints.
-        more_epochs: go on from the state of a finished fit, and train for so many epochs more. Learning rates begin a
-            new cycle; the optimizer keeps what it knows.
+        more_epochs: continue from the state of a finished fit, and train for this number of further epochs. The
+            learning rate begins a new cycle; the optimizer keeps its moments.
 
     Attributes:
-        resumed_from: the checkpoint from which the fit went on, without its tensors; or None.
+        resumed_from: the checkpoint from which the fit continued, without its tensors, or None.
 
     Raises:
         SettingError: `every` or `more_epochs` cannot be understood.
@@ -123,12 +123,12 @@ class Checkpoints(Callback):
 
     @contextmanager
     def watching(self, model: Any, corpus: Corpus, validation: Corpus | None) -> Iterator[Snapshot | None]:
-        """Prepare for a fit, and yield the state from which it goes on, if there is one.
+        """Prepare for a fit, and yield the state from which it continues, or None.
 
         Args:
             model: the estimator, whose settings have been checked.
             corpus: its documents.
-            validation: the held-out documents that were given, if any.
+            validation: the held-out documents, or None.
 
         Raises:
             InputError: the directory belongs to another fit, or another process is using it.
@@ -156,7 +156,7 @@ class Checkpoints(Callback):
             with self._handling_signals():
                 yield snapshot
 
-    # What the training loop calls.
+    # Methods that the training loop calls.
 
     def on_step(self, state: RunState) -> None:
         self._steps += 1
@@ -228,13 +228,13 @@ class Checkpoints(Callback):
         raise TrainingInterrupted(message, self._signal)
 
     def _newest(self) -> Checkpoint | None:
-        """Return the newest checkpoint that is not damaged on any rank, if there is any."""
+        """Return the newest checkpoint that is not damaged on any rank, or None."""
         problem: ModelFileError | None = None
         self._damaged = []
         files = _checkpoints_in(self._own)
         any_files = self._greatest(bool(files))
         while number := -self._greatest(-max(files, default=0)):
-            self._damaged += [path for each, path in files.items() if each > number]  # other ranks do not have them
+            self._damaged += [path for each, path in files.items() if each > number]  # other ranks lack these
             path, found = files.get(number, self._own / CHECKPOINT.format(number)), None
             try:
                 found = read_checkpoint(path)
@@ -255,7 +255,7 @@ class Checkpoints(Callback):
         return None
 
     def _greatest(self, number: int) -> int:
-        """Return the greatest of the numbers of all ranks."""
+        """Return the greatest number over all ranks."""
         return int(self._ranks.max(torch.tensor(int(number))))
 
     def _continued(self, found: Checkpoint | None) -> Snapshot:
@@ -265,7 +265,7 @@ class Checkpoints(Callback):
             what = "holds no finished fit" if found is None else "holds a fit that has not finished"
             raise InputError(f"{self.directory} {what}, so no epochs can be added to it; fit the model first")
         taken = found.snapshot
-        values = taken.values | {"stale_epochs": 0}  # which a fit with a patience has exhausted
+        values = taken.values | {"stale_epochs": 0}  # a fit that ended by its patience has used them up
         return Snapshot(taken.tensors, values, Continuation(found.epoch, self.more_epochs))
 
     @contextmanager
@@ -288,7 +288,7 @@ class Checkpoints(Callback):
                 signal.signal(number, note)
             yield
         except LostRankError:
-            # The launcher of the ranks ends this process by one SIGTERM, which should not come before its last words.
+            # The launcher of the ranks ends this process by one SIGTERM. Its last messages should appear before that.
             if self._signal is None and signal.SIGTERM in ours:
                 ours.remove(signal.SIGTERM)
             raise
@@ -310,46 +310,48 @@ def _checkpoints_in(directory: Path) -> dict[int, Path]:
     return {int(found[1]): path for path in directory.iterdir() if (found := _CHECKPOINT_NAME.fullmatch(path.name))}
 
 
-# What `fit` and the command line ask of checkpoints.
+# Functions for `fit` and the command line.
 
 
 def check_start(checkpoint: object, resume_from: object) -> None:
-    """Raise SettingError if `fit` cannot go on from these arguments."""
+    """Raise SettingError if `fit` cannot continue from these arguments."""
     if checkpoint is not None and resume_from is not None:
-        raise SettingError("a fit goes on from `checkpoint` or from `resume_from`; give one of them")
+        raise SettingError("a fit continues from `checkpoint` or from `resume_from`; give one of them")
     if not isinstance(resume_from, Snapshot | None):
         raise SettingError(f"`resume_from` should be what `state.snapshot()` returned; it is {resume_from!r:.80}")
 
 
 def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str, validation: Corpus | None = None) -> None:
-    """Check that a checkpoint is of a fit of this estimator to these documents.
+    """Check that a checkpoint belongs to a fit of this estimator to these documents.
 
     Args:
         file: the checkpoint.
-        model, corpus: the estimator and the documents.
-        advice: what to do if it is of another fit, as the end of the message.
+        model: the estimator.
+        corpus: the documents.
+        advice: the end of the message if the checkpoint belongs to another fit: what to do.
         validation: the held-out documents, over the words of `corpus`, if the fit has any.
 
     Raises:
-        InputError: it is of another fit.
+        InputError: the checkpoint belongs to another fit.
         ModelFileError: the file is missing or damaged.
     """
     _require_same(Identity.of(model, corpus, validation), read_checkpoint(file), file, advice)
 
 
 def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation: Corpus | None = None) -> Checkpoint:
-    """Return the final state of a run as a checkpoint of an estimator that was made from the run's saved model.
+    """Return the final state of a run as a checkpoint for an estimator that was made from the saved model of the run.
 
     The estimator's settings may differ from those of the fit, because a saved model has word vectors in its weights.
 
     Args:
         file: the state of the run.
-        model, corpus: the estimator, and the documents of the run.
-        advice: what to do if it is of another fit, as the end of the message.
+        model: the estimator.
+        corpus: the documents of the run.
+        advice: the end of the message if the checkpoint belongs to another fit: what to do.
         validation: the held-out documents, over the words of `corpus`, if the fit has any.
 
     Raises:
-        InputError: the documents or the versions of packages are others than those of the run.
+        InputError: the documents or the versions of packages differ from those of the run.
         ModelFileError: the file is missing or damaged.
     """
     own, found = Identity.of(model, corpus, validation), read_checkpoint(file)
@@ -359,7 +361,7 @@ def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation:
 
 
 def goes_beyond(directory: Path, file: Path) -> bool:
-    """Return whether the newest checkpoint in a directory is another state than the final one of a fit in `file`.
+    """Return whether the newest checkpoint in a directory differs from the final state of a fit in `file`.
 
     Raises:
         ModelFileError: all checkpoints in the directory are damaged, or `file` is missing or damaged.
@@ -369,7 +371,7 @@ def goes_beyond(directory: Path, file: Path) -> bool:
 
 
 def epochs_added(file: Path) -> int | None:
-    """Return how many epochs were added to the fit in `file` when it was last continued; None if it never was.
+    """Return the number of epochs that the last continuation added to the fit in `file`, or None without one.
 
     Raises:
         ModelFileError: the file is missing or damaged.
@@ -386,10 +388,10 @@ class Checkpoint:
     """The state of a run in a file.
 
     Attributes:
-        identity: what the run is a fit of.
+        identity: the model, the documents and the versions of the fit.
         snapshot: the state.
         finished: whether training has finished.
-        seconds: for how long the model had been trained.
+        seconds: the training time so far.
     """
 
     identity: Identity
@@ -398,7 +400,7 @@ class Checkpoint:
     seconds: float
 
     def without_tensors(self) -> Checkpoint:
-        """Return what is known of the checkpoint, without the state itself, which can be large."""
+        """Return the checkpoint without its tensors, which can be large."""
         return replace(self, snapshot=replace(self.snapshot, tensors={}))
 
     @property
@@ -409,11 +411,11 @@ class Checkpoint:
 
     @property
     def epoch(self) -> int:
-        """The number of finished epochs that are recorded; of a Gibbs sampler, its iterations."""
+        """The number of finished epochs that are recorded; for a Gibbs sampler, the number of iterations."""
         return int(self.history[-1]["epoch"]) if self.history else 0
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all.
+        """Write the file completely or not at all.
 
         Raises:
             OSError: the file cannot be written, for example because the disk is full.
@@ -432,19 +434,19 @@ class Checkpoint:
         with atomic_file(path) as temporary:
             try:
                 save_file(self.snapshot.tensors, temporary, metadata)
-            except SafetensorError as error:  # which safetensors raises for a full disk
+            except SafetensorError as error:  # for example, the disk is full
                 raise OSError(f"{path} cannot be written: {error}") from error
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read what `Checkpoint.write` wrote.
+    """Read a checkpoint that `Checkpoint.write` wrote.
 
     Raises:
         ModelFileError: the file is missing or damaged, or a newer version wrote it.
-        OSError: the system does not let the file be read, which says nothing about its content.
+        OSError: the file cannot be opened, whatever its content.
     """
     try:
-        with path.open("rb"):  # because safetensors calls a file missing that may not be opened
+        with path.open("rb"):  # safetensors would report a file without permission as missing
             pass
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
@@ -480,19 +482,19 @@ def _digest(text: str, tensors: Mapping[str, torch.Tensor]) -> str:
     return digest.hexdigest()
 
 
-# What a fit is a fit of, and where it was made.
+# The identity of a fit.
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a fit is a fit of. A checkpoint continues a fit with the same identity alone.
+    """The identity of a fit. A checkpoint continues only a fit with the same identity.
 
     Attributes:
         model: the model's class.
         settings: a description of each setting on which the result depends.
         documents: a digest of the counts and words.
-        validation: a digest of the held-out documents that were given, or None.
-        versions: of topicloom, Python and the packages that compute.
+        validation: a digest of the held-out documents, or None.
+        versions: the versions of topicloom, Python and the packages that compute.
         process: the number of this process and how many train together, such as "1 of 4".
     """
 
@@ -526,7 +528,7 @@ class Identity:
         )
 
     def difference(self, other: Identity) -> str | None:
-        """Return in what another fit differs, as the end of a sentence about that fit; None if it is the same."""
+        """Return how another fit differs, as the end of a sentence about that fit, or None if it is the same."""
         if other.model != self.model:
             return f"is a fit of {other.model}, not of {self.model}"
         for name in sorted({*self.versions, *other.versions}):
@@ -554,7 +556,7 @@ def versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:  # it is not installed, or not as a package
             continue
-    return found | {"torch": torch.__version__}  # which says how it was built, such as 2.6.0+cpu
+    return found | {"torch": torch.__version__}  # it includes the build, such as 2.6.0+cpu
 
 
 def machine(device: torch.device) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""The training loop, which trains any TopicNetwork and knows no particular model.
+"""The training loop, which trains any TopicNetwork and depends on no particular model.
 
-From the whole to its parts: `train_stages` trains through all stages, `_train_stage` through the epochs of one, and
-`_train_epoch` with `_take_step` is gradient descent. What surrounds the steps follows: errors, finite values, the
-processor, and evaluation.
+`train_stages` trains through all stages, `_train_stage` through the epochs of one stage, and `_train_epoch` with
+`_take_step` through the steps of one epoch. Then follow errors, checks of finite values, threads, and evaluation.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ Remedies = Callable[[Sign], str]
 Result = TypeVar("Result")
 
 EVALUATION_SEED = 20_201  # every evaluation draws the same noise, so that epochs can be compared
-_FEWEST_WEIGHTS_FOR_THREADS = 2_000_000  # with fewer, threads wait for each other longer than they compute
-_MOVES_BETWEEN_READS = 64  # of what a GPU found out about finite values
+_FEWEST_WEIGHTS_FOR_THREADS = 2_000_000  # with fewer weights, threads wait longer than they compute
+_MOVES_BETWEEN_READS = 64  # moves after which the result of a GPU's check for finite values is read
 
 
 def train_stages(
@@ -51,7 +50,7 @@ def train_stages(
     """Train through the stages that `state` has not finished.
 
     Args:
-        state: the state of the run, which changes.
+        state: the state of the run. It is changed.
         reader: the documents to learn from, none of them empty.
         stages: the stages in their order. The last one is recorded.
         validation: held-out documents. If they are given and a plan has a patience, a recorded stage stops after that
@@ -60,11 +59,12 @@ def train_stages(
         callbacks: objects that watch the run. In stages that are not recorded, only their `on_step` and `on_state` are
             called.
         model: the estimator, which the callbacks receive.
-        remedies: returns what to try when a step fails, as the end of the error's message.
+        remedies: a function that returns the end of an error's message: what to try when a step fails.
 
     Raises:
         TrainingDivergedError: a loss or a gradient is not finite. The weights are those of the last complete epoch.
-        OutOfMemoryError: the device has too little memory for a batch. The weights are those of that epoch.
+        OutOfMemoryError: the device has too little memory for a batch. The weights are those of the last complete
+            epoch.
     """
     with watched(callbacks, model, stages[-1].plan.epochs, len(reader)):
         while True:
@@ -119,7 +119,7 @@ def _train_stage(
 def _train_epoch(
     state: TrainingState, reader: BatchReader, stage: Stage, after_batch: Callable[[], None], remedies: Remedies | None
 ) -> Row:
-    """Take the steps of an epoch, or those of the rest of one that has begun, and return its row of the history."""
+    """Take the remaining steps of an epoch, and return its row of the history."""
     network, plan, options, started = state.network, stage.plan, state.network.epoch_options(), time.perf_counter()
     guard = _Guard(state, reader, options, remedies)
     reader = guard.reader
@@ -130,7 +130,7 @@ def _train_epoch(
         return plan.rate(epochs_done), divergence_weight(plan, options, epochs_done)
 
     network.train()
-    rate, weight = rate_and_weight(state.batch)  # of the last batch, if a restored state has done all of the epoch
+    rate, weight = rate_and_weight(state.batch)  # for a restored state that has no steps left in this epoch
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(prefetched(batches), start=state.batch + 1):
         rate, weight = rate_and_weight(number)
@@ -157,9 +157,9 @@ def _take_step(
 
     Args:
         player, optimizer: the player and its optimizer.
-        batch: B documents; of several ranks, those of this rank.
+        batch: B documents of this rank.
         weight: the weight of the divergence.
-        finite: allows the step.
+        finite: the check that allows the step.
         where: the place in the run, such as "epoch 1, batch 2".
     """
     loss = player.loss(batch)
@@ -178,11 +178,11 @@ def _take_step(
 
 
 def _summed_over_ranks(total: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
-    """Replace the gradients by their sums over all ranks, and return the losses (B,), or with several ranks their sum.
+    """Replace the gradients by their sums over all ranks. Return the losses (B,), or their sum if there are ranks.
 
     Args:
         total: (B,) the loss of each document of this rank.
-        parameters: the weights, which have their gradients.
+        parameters: the weights with their gradients.
     """
     taken = step()
     if not taken.is_shared:
@@ -193,7 +193,7 @@ def _summed_over_ranks(total: Tensor, parameters: Sequence[nn.Parameter]) -> Ten
 
 
 def _players(state: TrainingState, stage: Stage) -> list[tuple[Player, Adam]]:
-    """Return the players of a stage with their optimizers. A loss of the stage takes the place of the unnamed one's."""
+    """Return the players of a stage with their optimizers. The stage's own loss replaces that of the unnamed player."""
     pairs = list(zip(state.network.players(), state.optimizers, strict=True))
     if stage.loss is None:
         return pairs
@@ -202,7 +202,7 @@ def _players(state: TrainingState, stage: Stage) -> list[tuple[Player, Adam]]:
 
 
 def divergence_weight(plan: TrainingPlan, options: EpochOptions, epochs_done: float = math.inf) -> float:
-    """Return the weight of the divergence, which rises in the warm-up, or the one after it."""
+    """Return the weight of the divergence after some epochs. By default, return the weight after the warm-up."""
     if options.divergence_weight is not None:
         return options.divergence_weight
     risen = min(1.0, epochs_done / plan.kl_warmup) if plan.kl_warmup > 0 else 1.0
@@ -217,7 +217,7 @@ def _add(sums: Sums, terms: dict[str, Tensor], n_docs: int) -> None:
 
 
 def _means(sums: Sums, ranks: Ranks) -> Row:
-    """Return the mean of each term over the documents of all ranks; nothing if no batch of the epoch had a loss."""
+    """Return the mean of each term over the documents of all ranks. It is empty if no batch of the epoch had a loss."""
     if not sums:
         return {}
     pairs = torch.tensor([[float(total), n_docs] for total, n_docs in sums.values()], dtype=torch.float64)  # (n, 2)
@@ -233,7 +233,7 @@ def _end_epoch(
     monitors: Sequence[Monitor],
     callbacks: Sequence[Callback],
 ) -> None:
-    """Do what follows the steps of an epoch: change the network, measure it, and record the row of the history."""
+    """End an epoch after its steps: change the network, measure it, and record the row of the history."""
     plan = stage.plan
     if stage.after_epoch is not None:
         stage.after_epoch(state)
@@ -257,12 +257,12 @@ def _end_epoch(
 
 
 def end_training(state: TrainingState, reader: BatchReader) -> None:
-    """Let the network do what follows its training, such as rotating a code; reader has the training documents."""
+    """Let the network finish its training, for example rotate a code, given the training documents."""
     evaluated(state.network, state.device, lambda network: network.end_training(reader))
 
 
 def _is_due(state: TrainingState, plan: TrainingPlan, monitor: Monitor) -> bool:
-    """Return whether a monitor measures this epoch; the collapse watch does not if its values would hardly differ."""
+    """Return whether a monitor measures this epoch. The collapse watch skips epochs whose values hardly change."""
     if not isinstance(monitor, CollapseWatch):
         return True
     return state.epoch % state.network.epoch_options().watch_every == 0 or state.epoch >= plan.epochs
@@ -281,7 +281,7 @@ def _keep_best(state: TrainingState, loss: float) -> None:
 def _may_end(state: TrainingState, plan: TrainingPlan) -> bool:
     """Return whether the loss on the held-out documents decides when training ends.
 
-    It does not during the warm-up, in which training minimises another loss.
+    During the warm-up it does not, because training minimises another loss.
     """
     return plan.patience is not None and state.epoch >= plan.kl_warmup and state.network.epoch_options().may_end
 
@@ -289,7 +289,7 @@ def _may_end(state: TrainingState, plan: TrainingPlan) -> bool:
 def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: BatchReader | None) -> bool:
     """Return whether training ends because the loss on the held-out documents no longer falls.
 
-    A state that was written and read again gives the same answer.
+    A restored state gives the same answer.
     """
     return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
 
@@ -298,17 +298,17 @@ def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: Batch
 
 
 class _Guard:
-    """Gives a run the weights from before the epoch, or from before the rest of one, if one of its steps fails.
+    """Restores the weights from the start of an epoch, or of its remaining steps, if a step fails.
 
     Args:
         state: the state of the run.
         reader: the documents.
-        options: those of the network in this epoch.
-        remedies: returns what to try, as the end of the error's message.
+        options: the options of the network for this epoch.
+        remedies: a function that returns the end of an error's message: what to try.
 
     Attributes:
-        reader: the documents in batches as large as the network needs them.
-        finite: checks the steps.
+        reader: the documents in batches of the size that the network needs.
+        finite: the check of the steps.
     """
 
     def __init__(
@@ -319,7 +319,7 @@ class _Guard:
         self.finite = FiniteCheck(state.device)
         self._weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
         self._first_step = state.step - state.batch
-        state.before_snapshot = self.require_finite  # no snapshot has values that are not finite
+        state.before_snapshot = self.require_finite  # so that all values of a snapshot are finite
 
     @contextmanager
     def step(self, batch: Batch, where: str) -> Iterator[None]:
@@ -371,13 +371,13 @@ class _Guard:
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """Return whether the error says that there is too little memory; on a CPU, PyTorch has no type for it."""
+    """Return whether an error means too little memory. On a CPU, PyTorch has no type for this error."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
 
 
 @contextmanager
 def _snapshots_unchecked_after(state: TrainingState) -> Iterator[None]:
-    """Forget the check of snapshots at the end, however training ends."""
+    """Remove the check of snapshots when training ends, even by an error."""
     try:
         yield
     finally:
@@ -387,10 +387,9 @@ def _snapshots_unchecked_after(state: TrainingState) -> Iterator[None]:
 class FiniteCheck:
     """Finds the first move of an epoch whose loss or gradient is not finite.
 
-    On a CPU, every move is checked before it is made. Reading a result from a GPU would make the processor wait for it
-    in every step. There, the number of the first such move stays on the device. From that move on, the optimizers
-    change nothing (`found_inf` of PyTorch's fused Adam), and the number is read at every 64th move and when it is asked
-    for.
+    On a CPU, every move is checked before it is made. On a GPU, the processor would have to wait for each check. There,
+    the number of the first such move stays on the device, and is read only at every 64th move and on request. From that
+    move on, the optimizers change nothing (`found_inf` of PyTorch's fused Adam).
 
     Args:
         device: the device of the network.
@@ -403,13 +402,13 @@ class FiniteCheck:
         self._first = torch.zeros((), dtype=torch.int64, device=device)
 
     def allows(self, optimizer: Adam, total: Tensor, parameters: Sequence[nn.Parameter], move: str) -> bool:
-        """Return whether an optimizer may make a move; a move that is checked later has no effect if it may not.
+        """Return whether an optimizer may make a move. A forbidden move that is checked later has no effect.
 
         Args:
             optimizer: the optimizer.
             total: (B,) the loss of each document.
-            parameters: the weights, which have their gradients.
-            move: where this is, as in "epoch 1, batch 2".
+            parameters: the weights with their gradients.
+            move: the place in the run, such as "epoch 1, batch 2".
         """
         self._moves.append(move)
         gradients = [p.grad for p in parameters if p.grad is not None]
@@ -423,10 +422,10 @@ class FiniteCheck:
         return self.deferred
 
     def first(self, *, wait: bool = False) -> tuple[str, str] | None:
-        """Return the first move whose loss or gradient is not finite, and which of them it is; None if there is none.
+        """Return the first move that is not finite, and whether its loss or its gradient is not; None if there is none.
 
         Args:
-            wait: whether to read a result that is checked later in any case, and not only at every 64th move.
+            wait: whether to read a deferred result now. Otherwise it is read only at every 64th move.
         """
         if self.deferred and not wait and len(self._moves) % _MOVES_BETWEEN_READS:
             return None
@@ -435,11 +434,11 @@ class FiniteCheck:
 
 
 def defers(device: torch.device) -> bool:
-    """Return whether moves are checked later. Other devices than CUDA have no fused Adam, which skips steps."""
+    """Return whether checks of moves are deferred. This needs a fused Adam that skips steps, so only CUDA does it."""
     return device.type == "cuda"
 
 
-# The processor.
+# Denormal numbers and threads.
 
 
 @contextmanager
@@ -455,12 +454,12 @@ def denormals_flushed() -> Iterator[None]:
 
 @contextmanager
 def suitable_threads(network: TopicNetwork) -> Iterator[None]:
-    """Use one thread for each operation of some networks, and leave the number of threads as it is for others.
+    """Use one thread for each operation of some networks. For other networks, do not change the number of threads.
 
-    A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that, but waiting for
-    it takes several times as long if another process is using its core. The other threads help with a few longer jobs,
-    for which no thread waits. Where such jobs are most of the work, a larger network has one thread for its other
-    operations too: threads that wait for an operation would take the cores from the helpers.
+    A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that. If another
+    process is using its core, waiting for the thread takes several times as long as the step. Other threads only help
+    with a few longer jobs, for which no thread waits. Larger networks that consist mostly of such jobs also use one
+    thread for their other operations, because waiting threads would take the cores from the helpers.
     """
     n_threads = torch.get_num_threads()
     on_cpu = network.generator.device.type == "cpu"
@@ -481,7 +480,7 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:
-    """Return what `measure`, such as network.loss or network.bound, returns for each batch in order, outside training.
+    """Return the result of `measure`, such as network.loss or network.bound, for each batch in order, outside training.
 
     The noise is drawn from a generator with a fixed seed, so that epochs can be compared. The network's own generator
     is not used.
@@ -490,7 +489,7 @@ def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batc
 
 
 def evaluated(network: TopicNetwork, device: torch.device, measure: Callable[[TopicNetwork], Result]) -> Result:
-    """Return what `measure` returns for the network outside training, with noise from a fixed seed."""
+    """Return the result of `measure` for the network outside training, with noise from a fixed seed."""
     own = network.generator
     network.generator = torch.Generator(device).manual_seed(EVALUATION_SEED)
     network.eval()
@@ -505,7 +504,7 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, weight: float) -> flo
     """Return the mean loss of the documents, without the extra terms.
 
     Args:
-        weight: that of the divergence.
+        weight: the weight of the divergence.
     """
     totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(weight).sum())
     found = torch.stack([torch.stack(totals).sum().double().cpu(), torch.tensor(reader.n_docs).double()])

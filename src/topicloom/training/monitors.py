@@ -1,4 +1,4 @@
-"""Measures that are taken while a model trains: the quality of its topics, and signs of collapse.
+"""Measures during training: the quality of topics, and signs of collapse.
 
 A topic model can fail without any sign in its loss. The latent code may carry no information, because its divergence
 from the prior vanishes; topics may repeat each other; or all topics may consist of the most frequent words. No single
@@ -26,7 +26,7 @@ from ..nn.sparse import Batch
 from ..ranking import top_words, word_scores
 from .batches import BatchReader
 
-# Signs that training fails, which the loop and the collapse watch find. A model names remedies.
+# Signs of failing training. The loop and the collapse watch find them, and a model names remedies.
 
 CollapseKind = Literal["few documents", "idle dimensions", "unused topics", "duplicate topics", "frequent words"]
 
@@ -36,9 +36,9 @@ class CollapseSign:
     """A sign that the topics are unused or not distinct.
 
     Attributes:
-        kind: what is wrong. With "few documents" there are fewer documents than topics.
+        kind: what is wrong. "few documents" means fewer documents than topics.
         epoch: the number of epochs of the training.
-        fewer_topics: a number of topics that may help.
+        fewer_topics: a smaller number of topics that may help.
     """
 
     kind: CollapseKind
@@ -51,7 +51,7 @@ class NotFinite:
     """A loss or a gradient is not finite.
 
     Attributes:
-        at_first_step: whether it is that of the first step, which no earlier step can have caused.
+        at_first_step: whether this happened at the first step, so that no earlier step can be the cause.
     """
 
     at_first_step: bool
@@ -72,29 +72,29 @@ Sign = CollapseSign | NotFinite | TooLittleMemory
 
 
 class Advised(Protocol):
-    """A model, as the collapse watch sees it."""
+    """A model that names remedies."""
 
     n_topics: int
 
     def remedies(self, sign: Sign) -> str:
-        """Return what to try against a sign, as a clause such as "try `epochs=120`"."""
+        """Return a clause that says what to try against a sign, such as "try `epochs=120`"."""
 
 
 Array = npt.NDArray[Any]
 
-_WATCHED_DOCUMENTS, _WATCHED_PER_TOPIC = 1024, 20  # whichever is more
-_TOLERATED_SHARE = 0.2  # of topics or latent dimensions that may be inactive without a warning
-# Below these, some topics must be unused or alike, so there is no warning.
+_WATCHED_DOCUMENTS, _WATCHED_PER_TOPIC = 1024, 20  # the size of the sample is the larger of the two
+_TOLERATED_SHARE = 0.2  # the share of topics or latent dimensions that may be inactive without a warning
+# With fewer, some topics must be unused or alike, so there is no warning.
 _FEWEST_DOCUMENTS_PER_TOPIC, _FEWEST_WORDS = 5, 200
-_N_FREQUENT = 50  # words
+_N_FREQUENT = 50  # the number of most frequent words whose weight is measured
 
 
 class TopicMonitor:
     """Measures a network's topics every few epochs and after the last one.
 
-    Words are ranked by the package's default rule. The reference remembers the word pairs that it has counted, so
-    topics take next to no time once they no longer change. A measure of the collapse watch is taken here too, because
-    the watch does not measure every epoch of every model. Both find the same value.
+    Words are ranked by the package's default rule. The reference keeps the counts of word pairs, so topics that no
+    longer change take almost no time. Measures of the collapse watch can be taken here too, because the watch does not
+    measure every epoch of every model. Both find the same value.
 
     Args:
         names: names of measures (see `check_monitors`).
@@ -103,7 +103,7 @@ class TopicMonitor:
         reference: the corpus on which coherence is measured.
         vocabulary: the V words.
         word_counts: (V,) tokens of each word.
-        seen: the number of epochs before, if training goes on from a checkpoint.
+        seen: the number of earlier epochs, if training continues from a checkpoint.
 
     Raises:
         SettingError: a name is unknown, or `every` is not a whole number above 0.
@@ -131,7 +131,7 @@ class TopicMonitor:
         """Measure a network after an epoch.
 
         Returns:
-            the columns of the epoch's row of history_; none, if it is not one of the epochs that are measured.
+            columns for the epoch's row of history_; none if this epoch is not measured.
         """
         self.seen += 1
         if not self.names or (self.seen % self.every and self.seen != self.n_epochs):
@@ -182,7 +182,7 @@ class _TopicInputs(MeasureInputs):
 
 @dataclass(frozen=True)
 class CollapseWatch:
-    """Measures a network on the same documents after every epoch, or after some epochs of one that changes slowly.
+    """Measures collapse on the same documents after every epoch. Networks that change slowly skip some epochs.
 
     Attributes:
         batch: a sample of the training documents.
@@ -207,16 +207,16 @@ class CollapseWatch:
         """Measure a network.
 
         Returns:
-            the values of the catalogue's measures with the use "watch", which become columns of history_ and which
-            docs/collapse.md describes. `kl_per_dimension` is a list with a number for each latent dimension. A network
-            without a divergence from a prior has neither this column nor `active_units_by_divergence`. The network's
-            own columns follow (`TopicNetwork.further_measures`).
+            the catalogue's measures with the use "watch", as columns of history_. docs/collapse.md describes them.
+            `kl_per_dimension` is a list with a number for each latent dimension. A network without a divergence from a
+            prior has neither this column nor `active_units_by_divergence`. The network's own columns follow
+            (`TopicNetwork.further_measures`).
         """
         posterior = network.posterior(self.batch)
         return self.figures(posterior, network.topic_word()) | network.further_measures(posterior)
 
     def figures(self, posterior: Posterior, topic_word: Tensor) -> dict[str, Any]:
-        """Return the same values for given topics.
+        """Measure given topics and a given posterior. The values are those that a call returns.
 
         Args:
             posterior: the posterior of the documents of `batch`.
@@ -233,8 +233,8 @@ class CollapseWatch:
     def advice(self, model: Advised, row: dict[str, Any]) -> Iterator[str]:
         """Yield a sentence for each sign of collapse, with the remedies that the model names.
 
-        A corpus with few documents for each topic gives no such sentences, and one that says so if it has fewer
-        documents than topics.
+        If there are few documents for each topic, there are no such sentences. If there are even fewer documents than
+        topics, one sentence says so.
 
         Args:
             model: the estimator.
@@ -268,8 +268,8 @@ class CollapseWatch:
         if are_unused:
             n_unused = n_topics - n_used
             yield (
-                f"{n_unused} of {n_topics} topics {'is' if n_unused == 1 else 'are'} no document's main topic; "
-                f"{remedies('unused topics', fewer)}"
+                f"{n_unused} of {n_topics} topics {'is' if n_unused == 1 else 'are'} not the main topic of any document"
+                f"; {remedies('unused topics', fewer)}"
             )
         if n_pairs:
             pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"

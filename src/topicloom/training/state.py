@@ -1,4 +1,4 @@
-"""The state of a training run as one value, which can be written as tensors and JSON and read again."""
+"""The state of a training run as one value, which can be written and read as tensors and JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COUNTERS = ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topic
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How a stage is trained.
+    """The plan of a stage of training.
 
     Attributes:
         epochs: the number of passes over the documents.
@@ -34,7 +34,7 @@ class TrainingPlan:
         schedule: "one_cycle" or "constant"; see `rate`.
         weight_decay: the L2 penalty on all weights.
         beta1: Adam's decay rate of the mean gradient.
-        kl_weight: the weight of the divergence, or of the term that takes its place.
+        kl_weight: the weight of the divergence, or of the term that replaces it.
         kl_warmup: the number of epochs in which this weight rises from 0.
         patience: the number of epochs without a lower loss on held-out documents after which training stops, or None.
         first_epoch: the number of epochs that an earlier plan has trained. The schedule begins after them.
@@ -82,9 +82,10 @@ class Stage:
     Attributes:
         name: the name of the stage.
         plan: how the stage is trained.
-        recorded: whether its epochs become rows of `history_`, which monitors and callbacks see.
-        ends_training: whether `TopicNetwork.end_training` is called at its end. It is in `fit`, and not on a stream.
-        loss: takes the place of the network's own loss; adversaries rest. None for the losses of the network's players.
+        recorded: whether its epochs become rows of `history_`, with monitors and callbacks.
+        ends_training: whether `TopicNetwork.end_training` is called at its end. This is so in `fit`, but not on a
+            stream.
+        loss: a loss that replaces the network's own; adversaries are then not trained. None uses the network's losses.
         after_epoch: changes the state after each epoch, such as by removing topics, before the network is measured.
         at_end: prepares the network for the next stage, given the training documents in batches and the run's seed.
     """
@@ -103,8 +104,8 @@ class Continuation:
     """Epochs that are trained after a fit has finished.
 
     Attributes:
-        after: the number of epochs that the fit had; of a Gibbs sampler, its iterations.
-        epochs: how many are added.
+        after: the number of epochs of the fit; for a Gibbs sampler, the number of iterations.
+        epochs: the number of added epochs.
     """
 
     after: int
@@ -112,7 +113,7 @@ class Continuation:
 
     @property
     def end(self) -> int:
-        """The number of epochs in the end."""
+        """The number of epochs at the end."""
         return self.after + self.epochs
 
 
@@ -146,12 +147,12 @@ class KeepsRunState(Protocol):
 class TrainingState:
     """Everything that changes while a network is trained.
 
-    The network contains its weights, the generator of the noise, and what a model counts in training
+    The network contains its weights, the generator of the noise, and counts that a model keeps only during training
     (`KeepsRunState`).
     """
 
     network: TopicNetwork
-    plan: TrainingPlan  # of the current stage
+    plan: TrainingPlan  # the plan of the current stage
     optimizers: list[Adam]  # one for each player
     shuffle: torch.Generator  # draws the order of the documents, on the CPU
     seed: int
@@ -159,13 +160,13 @@ class TrainingState:
     epoch: int = 0  # finished epochs of this stage
     step: int = 0  # finished steps of this stage
     batch: int = 0  # finished batches of the current epoch
-    sums: Sums = field(default_factory=dict)  # of the current epoch
+    sums: Sums = field(default_factory=dict)  # the sums of the current epoch
     history: list[Row] = field(default_factory=list)
     best_loss: float = math.inf
     best_weights: dict[str, Tensor] | None = None
     stale_epochs: int = 0
     fields: dict[str, str] = field(default_factory=dict)  # digests of the documents' fields that the network reads
-    n_topics: int = 0  # of the network at present, which can have spare topics; 0 if it has none
+    n_topics: int = 0  # the present number of topics, with spare topics; 0 for a network without spare topics
     before_snapshot: Callable[[], None] | None = None  # raises an error if values are not finite
     _first_shuffle: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.uint8))  # at the start of a stage
     _epoch_shuffle: Tensor | None = None  # before the order of the current epoch was drawn
@@ -192,12 +193,12 @@ class TrainingState:
             device: the device.
 
         Raises:
-            SettingError: PyTorch's default type is not that of single precision, which batches have.
+            SettingError: PyTorch's default type is not single precision, the type of batches.
         """
         if (default := torch.get_default_dtype()) != torch.float32:
             raise SettingError(
                 f"PyTorch's default type is {default}, and models are trained in single precision; call "
-                "torch.set_default_dtype(torch.float32) before"
+                "torch.set_default_dtype(torch.float32) first"
             )
         own = _seed_of_rank(seed)
         network.on(device, own)
@@ -207,7 +208,7 @@ class TrainingState:
         return state
 
     def keep_first_shuffle(self) -> None:
-        """Note the present state of the generator that draws orders. Every stage begins with it."""
+        """Keep the present state of the generator of orders. Every stage begins with it."""
         self._first_shuffle = self.shuffle.get_state()
 
     def next_stage(self, plan: TrainingPlan) -> None:
@@ -219,7 +220,7 @@ class TrainingState:
         self.shuffle.set_state(self._first_shuffle)
 
     def narrow(self, network: TopicNetwork, kept: Tensor) -> None:
-        """Replace the network by one that has some of its topics, and keep what the optimizers know of them.
+        """Replace the network by one with some of its topics, and keep the optimizers' moments for these topics.
 
         Args:
             network: the new network, with the weights of the kept topics.
@@ -239,7 +240,7 @@ class TrainingState:
             optimizer.take(chosen)
 
     def draw_order(self, draw: Callable[[torch.Generator], Tensor]) -> Tensor:
-        """Return the order of the documents in this epoch, (n_docs,). It does not change if the epoch has begun.
+        """Return the order of the documents in this epoch, (n_docs,). It is drawn once in each epoch.
 
         Args:
             draw: draws an order, such as `BatchReader.draw_order`.
@@ -280,21 +281,21 @@ class TrainingState:
         )
 
     def restore(self, snapshot: Snapshot, plan: TrainingPlan) -> None:
-        """Become the state from which a snapshot was taken. The network must be a new one of the same model.
+        """Restore the state of a snapshot. The network must be a new network of the same model.
 
         Args:
             snapshot: the snapshot.
             plan: the plan of the stage in which it was taken.
 
         Raises:
-            InputError: the network reads a field of the documents, and its values were others then.
+            InputError: the network reads a field of the documents whose values have changed since the snapshot.
         """
         tensors, values = snapshot.tensors, snapshot.values
         before = values.get("fields", self.fields)  # earlier versions did not note them
         for name, digest in self.fields.items():
             if before.get(name) != digest:
                 raise InputError(
-                    f"the fit to go on from had other values of the documents' field {name!r}, which the model reads; "
+                    f"the earlier fit had other values of the documents' field {name!r}, which the model reads; "
                     "give the same ones, or begin a new fit with another place for its checkpoints"
                 )
         for name in _COUNTERS:
@@ -321,7 +322,7 @@ class TrainingState:
             optimizer.take(moments)
 
     def _restore_noise(self, state: Tensor) -> None:
-        """Take the state of the generator of the noise, which another kind of device cannot use: it draws new noise."""
+        """Restore the state of the generator of the noise. Another kind of device draws new noise."""
         generator = self.network.generator
         if len(state) == len(generator.get_state()):
             generator.set_state(state)
@@ -340,7 +341,7 @@ def _seed_of_rank(seed: int) -> int:
 
 def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device) -> list[Adam]:
     """Return an optimizer for each player."""
-    fused = device.type in ("cpu", "cuda")  # otherwise Adam takes longer than the forward pass of a wide first layer
+    fused = device.type in ("cpu", "cuda")  # otherwise Adam is slower than the forward pass of a wide first layer
     return [
         Adam(player.parameters, lr=plan.learning_rate, beta1=plan.beta1, weight_decay=plan.weight_decay, fused=fused)
         for player in network.players()
@@ -365,20 +366,20 @@ def _under(tensors: Mapping[str, Tensor], prefix: str, device: torch.device) -> 
 
 
 class Adam:
-    """`torch.optim.Adam` as far as training needs it: the same function of PyTorch computes a step.
+    """The part of `torch.optim.Adam` that training needs. The same function of PyTorch computes a step.
 
-    When the first optimizer of a process is made, `torch.optim` imports PyTorch's compiler, which is not used here and
-    takes as long as importing all the rest of PyTorch.
+    The first optimizer of `torch.optim` in a process imports PyTorch's compiler. It is not used here, and takes as long
+    to import as the rest of PyTorch.
 
     Args:
         parameters: the weights.
         lr: the learning rate.
         beta1: the decay rate of the mean gradient.
         weight_decay: the L2 penalty on all weights.
-        fused: whether one kernel computes a step, as CPUs and CUDA can.
+        fused: whether one kernel computes a step, which CPUs and CUDA support.
 
     Attributes:
-        learning_rate: the learning rate of the next step, which may be changed.
+        learning_rate: the learning rate of the next step. It may be changed.
         state: the moments of each weight that has had a gradient.
         found_inf: () 1 if the next steps should have no effect, or 0; None for 0. Only a fused Adam reads it.
     """

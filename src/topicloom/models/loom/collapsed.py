@@ -39,32 +39,32 @@ from .cvb0 import (
 from .relocation import Relocation
 from .sampling import SamplingStage
 
-# Division of background topics: at the end of training, what all documents have of them is given to all topics.
+# Division of background topics.
 #
-# A background topic takes up words that are common everywhere. What nearly every document has of it says nothing about
-# a document, but makes the shares of all other topics smaller, and it takes the place of a topic that says something.
-# After the division, each topic has some of the common words, as in a corpus in which each topic has them.
+# A background topic collects words that are common everywhere. Nearly every document has a share of it, which tells
+# nothing about the document and makes all other shares smaller. At the end of training, the share that all documents
+# have in common is divided among all topics, so that each topic has some of the common words.
 
 N_SAMPLED = 1 << 11  # documents in which the common share is estimated
-_QUANTILES = (0.05, 0.1, 0.25, 0.5)  # of a background topic's shares of documents, which are tried as common shares
+_QUANTILES = (0.05, 0.1, 0.25, 0.5)  # these quantiles of a background topic's shares are tried as common share
 _MIN_SHARE = 0.03  # a smaller common share is not divided
-_MIN_FACTOR = 1e-3  # the least factor by which the encoder's share of a background topic is multiplied
+_MIN_FACTOR = 1e-3  # the least factor for the encoder's share of a background topic
 
 
 def in_random_halves(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
     """Return documents with one half of their words, and the same documents with the other half.
 
-    Words are often in the order of their frequency. If they took turns, the most common ones would be in the same half
-    of all documents.
+    The halves are random, because words are often in the order of their frequency. If words took turns, the most common
+    ones would be in the same half of all documents.
     """
     draws = torch.rand(len(counts.values), generator=torch.Generator().manual_seed(0))  # (N,)
     return counts.divided((draws < 0.5).to(counts.device))
 
 
 class BackgroundDivision:
-    """Divides what all documents have of the background topics among all topics.
+    """Divides the share of background topics that all documents have in common among all topics.
 
-    A sample of D training documents shows what they have in common. Half of their words are predicted from the others.
+    The common share is estimated from a sample of D training documents. Half of their words predict the other half.
 
     Args:
         counting: the counts of a network whose last pass has ended.
@@ -112,8 +112,8 @@ class BackgroundDivision:
     def _common_share(self) -> Tensor:
         """Return the share that documents have in common of each topic, (K,); 0 for all but background topics.
 
-        The common share is a quantile of the shares of documents. Higher quantiles are tried as long as words are
-        predicted better, by more than one standard error.
+        The common share is a quantile of the documents' shares. Higher quantiles are tried as long as the prediction of
+        words improves by more than one standard error.
         """
         background = self.counting.background  # (K,)
         best = torch.zeros_like(self.theta[0])  # (K,)
@@ -159,21 +159,19 @@ class BackgroundDivision:
         return left / left.sum()
 
 
-# Pruning of Loom's spare topics: a fit starts with more topics than requested, and removes some while it counts.
-#
-# Other models remove their spare topics by the rules of `spare_topics.py`.
+# Pruning of spare topics. Other models than Loom remove theirs by the rules of spare_topics.py.
 
 # (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
 Selector = Callable[[Tensor, Tensor, int, Tensor], Tensor]
 
 _N_STEPS = 3  # the spare topics are removed in this many steps, with passes in between for the kept ones to adapt
 _PRUNING_SHARE = 1 / 3  # the share of the passes after which all spare topics have been removed
-_SHARED_PENALTY = 0.5  # subtracted from the NPMI of a topic if other topics share all its top words
-_OVERLAP_PENALTY = 0.5  # subtracted for a topic that is equal to another; top words say little for a small vocabulary
+_SHARED_PENALTY = 0.5  # subtracted from the NPMI of a topic if all its top words are also those of other topics
+_OVERLAP_PENALTY = 0.5  # subtracted if a topic equals another; in a small vocabulary, top words tell little
 
 
 class Pruning:
-    """Which of the initial K' topics are kept, and when the others are removed.
+    """The choice of the topics that are kept of the initial K', and the passes after which others are removed.
 
     Args:
         n_topics: K, the number of topics in the end.
@@ -192,12 +190,12 @@ class Pruning:
         return tensor if self.kept is None else tensor[..., self.kept]
 
     def n_kept(self, passes_done: int, n_passes: int) -> int:
-        """Return how many topics there should be after so many of the passes."""
+        """Return how many topics there should be after `passes_done` of the passes."""
         n_removals = int(_N_STEPS * passes_done / max(1.0, _PRUNING_SHARE * n_passes))
         return self.n_topics + round(self.n_spare * max(0.0, 1 - n_removals / _N_STEPS))
 
     def most_used(self, usage: Tensor, protected: Tensor) -> Tensor:
-        """Return the protected topics and those with the highest usage, K in all, ascending.
+        """Return K topics, ascending: the protected ones, and those with the highest usage.
 
         Args:
             usage: (n,) the share of the documents that each kept topic has.
@@ -211,7 +209,7 @@ class Pruning:
 
         Args:
             which: (m,) indices among the topics kept so far, ascending.
-            seeded: (n,) bool, those of the topics kept so far that must have their initial index in the end.
+            seeded: (n,) bool, the topics kept so far that must have their initial index at the end.
 
         Returns:
             (m,) `which`; if only K topics are left, in their final order.
@@ -243,9 +241,9 @@ def choose_topics(
 
     Topics are removed one at a time, each time the one with the lowest score. The score of a topic is the NPMI of its
     10 top words, minus half the share of its 25 top words that are also top words of another kept topic (both are means
-    over two rankings of its words), minus half its overlap with the most similar kept topic, 1 - their total variation
-    distance. Of two equal topics one is removed, and a topic that resembles no other is likely to be kept even if its
-    words are less coherent.
+    over two rankings of its words), minus half its overlap with the most similar kept topic (1 minus their total
+    variation distance). One of two equal topics is therefore removed. A topic that resembles no other is likely to be
+    kept, even if its words are less coherent.
 
     Args:
         topic_word: (K', V) topics, rows sum to 1.
@@ -273,14 +271,14 @@ def choose_topics(
 _INITIAL_ALPHA, _INITIAL_BACKGROUND_ALPHA = 0.05, 0.5  # Dirichlet parameters of topics and of background topics
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _INITIAL_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
-_REMOVED_FREQUENCY = 0.9  # beside background topics, topics lose this multiple of the corpus's word frequencies
+_REMOVED_FREQUENCY = 0.9  # with background topics, other topics lose this multiple of the word frequencies
 ENCODER_PRIOR_SHARE = 0.5  # the share of a new document's Dirichlet parameter that follows the encoder's theta
 PRIOR_TOKENS = 2.0  # this / n is added to the sum of the Dirichlet parameter of a new document of n tokens
-_STREAM_REFINEMENT_STEPS = 10  # for the theta of a streamed document, before its tokens are counted
+_STREAM_REFINEMENT_STEPS = 10  # refinement steps for theta of a streamed document, before its tokens are counted
 MAX_DENSE_COUNTS = 1 << 26  # up to 256 MiB, the counts of topics in documents are an array of 32-bit numbers
 N_KEPT_COUNTS = 32  # counts of each document that `LargestCounts` keeps, besides the mean of the others
 _MAX_FLOAT16 = 65504.0
-_DOCUMENTS_AT_ONCE = 1 << 16  # in `LargestCounts.select`
+_DOCUMENTS_AT_ONCE = 1 << 16  # documents in a block of `LargestCounts.select`
 
 _COUNTERS = ("n_passes", "passes_done", "batches_done")
 _RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
@@ -310,7 +308,7 @@ class CollapsedCounts(nn.Module):
     beta_t: Tensor  # (V, K) the topics, columns sum to 1
     seed_counts: Tensor  # (V, K)
     background: Tensor  # (K,) bool, the topics that started as background topics
-    # The state of one run of training, which `run_state` returns.
+    # The state of a training run, which `run_state` returns.
     document_topics: DocumentCounts | None  # of the training documents, (D, 0) before the start; None in a stream
     word_totals: Tensor | None  # (V, 1) sum_k N_vk of the last pass; None if no topics have been removed since
     current_pass: CountingPass | None
@@ -401,13 +399,13 @@ class CollapsedCounts(nn.Module):
     def topics(self) -> Tensor:
         """Return the topics (V, K) of the counts so far, columns sum to 1.
 
-        They are computed when they are read, because few passes of the sampling stage need them.
+        They are computed on demand, because few passes of the sampling stage need them.
         """
         if self.is_outdated:
             assert self.sampling is not None
             counts = self.word_topics if self.sampling.mean_counts is None else self.sampling.mean_counts
             self.beta_t.copy_(sharpen(counts + self.seed_counts, self.tokens, self.sharpness, self.eta))
-            self.is_outdated = self.batches_done > 0  # training that fails returns to the buffers before the pass
+            self.is_outdated = self.batches_done > 0  # if training fails, the buffers from before the pass are restored
         return self.beta_t
 
     @property
@@ -439,7 +437,7 @@ class CollapsedCounts(nn.Module):
         """Start the counting stage: turn the topics of pretraining into counts.
 
         Background topics replace the topics that the documents use least; see `with_background`. A stream has none,
-        because its early counts remain, and such topics are far from right at first.
+        because background topics are inaccurate at first, and the early counts of a stream remain.
 
         Args:
             beta_t: (V, K') topics, columns sum to 1.
@@ -478,8 +476,8 @@ class CollapsedCounts(nn.Module):
     def count(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
         """Reassign the tokens of a batch to topics, and add them to the sums of the pass.
 
-        In the counting stage, the counts of documents are first drawn, nearly from Gamma(N_dk). They are then as noisy
-        as the sums of a Gibbs sampler's draws.
+        In the counting stage, the counts of documents are first drawn, approximately from Gamma(N_dk). This makes them
+        as noisy as the counts of a Gibbs sampler.
 
         Args:
             batch: the documents.
@@ -528,7 +526,7 @@ class CollapsedCounts(nn.Module):
         if self.document_topics is not None and self.passes_done:
             return self.document_topics[batch.rows]
         assert theta is not None
-        if self.document_topics is not None and self.background.any():  # which the encoder does not know yet
+        if self.document_topics is not None and self.background.any():  # topics that the encoder does not know yet
             theta = (1 - _INITIAL_BACKGROUND_SHARE) * theta
             theta[:, self.background] = _INITIAL_BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
@@ -538,7 +536,7 @@ class CollapsedCounts(nn.Module):
         return sizes * theta
 
     def end_pass(self) -> None:
-        """Replace the counts by the sums of the pass, or add the sums in a stream. Then remove topics if it is time."""
+        """Replace the counts by the sums of the pass; in a stream, add the sums. Then remove topics if they are due."""
         assert self.current_pass is not None
         done, self.current_pass = self.current_pass.of_all_ranks(), None
         old = 1.0 if self.is_stream else 0.0  # the weight of the counts so far
@@ -552,7 +550,7 @@ class CollapsedCounts(nn.Module):
         if (stage := self.current_sampling) is not None:
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             stage.end_pass(self.word_topics)
-            self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # the topics of tokens replace them
+            self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # replaced by the topics of tokens
             if self.relocation is not None and self.relocation.is_due(stage):
                 self.relocation.apply(self.word_topics, self.alpha, self.eta, self.seed_counts, stage)
             self.is_outdated = True
@@ -568,7 +566,7 @@ class CollapsedCounts(nn.Module):
         """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
 
         Half of alpha_d is proportional to the encoder's theta, because the encoder has learned which topics occur
-        together. For n tokens, the sum of alpha_d is the sum of alpha plus 2 / n; without this term, theta of short
+        together. For n tokens, the sum of alpha_d is the sum of alpha plus 2 / n. Without 2 / n, theta of short
         documents would be too certain.
 
         Args:
@@ -612,7 +610,7 @@ class CollapsedCounts(nn.Module):
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         """Take back what `run_state` returned, and give all buffers the shapes that `state_dict()` had then.
 
-        These counts are new. If the others were prepared by `keep_documents`, these are, too.
+        This object must be new. If the other one was prepared by `keep_documents`, this one must be, too.
         """
         self.word_totals = tensors.get("word_totals")
         self.divided_alpha = tensors.get("divided_alpha")
@@ -637,7 +635,7 @@ class CollapsedCounts(nn.Module):
 
 @dataclass(frozen=True)
 class CountingPass:
-    """One pass over the documents, with the topics that it uses and the sums that it collects."""
+    """A pass over the documents: the topics that it uses, and the sums that it collects."""
 
     topics: CountedTopics
     word_topics: Tensor  # (V, K) new N_vk
@@ -669,7 +667,7 @@ class CountingPass:
 
 
 def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generator: torch.Generator) -> Tensor:
-    """Return topics of which some become background topics, which take the common words of all topics.
+    """Turn some topics into background topics, which take the common words of all topics, and return all topics.
 
     Args:
         beta_t: (V, K) topics, columns sum to 1.
@@ -687,10 +685,10 @@ def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generato
 class LargestCounts:
     """An array of counts (D, K) that keeps the largest counts of each document, and the mean of the others.
 
-    Documents of a few hundred words have tokens of few topics, however many topics there are. Each of the other counts
-    is hardly above 0, but without them a document would never get tokens of another topic.
+    Documents of a few hundred words have tokens of few topics, however many topics there are. The other counts are
+    close to 0, but without them a document would never get tokens of another topic.
 
-    Rows are read and written as those of a tensor: `counts[rows]` is (B, K) float32.
+    Rows are read and written like rows of a tensor: `counts[rows]` is (B, K) float32.
 
     Args:
         topics: (D, n) the topics of the kept counts, of an integer type.

@@ -1,4 +1,4 @@
-"""CVB0 for latent Dirichlet allocation: theta and the topics are integrated out, which leaves counts of topics.
+"""CVB0 for latent Dirichlet allocation. Theta and the topics are integrated out; only counts of topics remain.
 
 CVB0 is the zero-order collapsed variational Bayes of Asuncion, Welling, Smyth & Teh 2009, "On Smoothing and Inference
 for Topic Models". Dirichlet parameters follow from the fixed point of Minka 2000, "Estimating a Dirichlet
@@ -30,10 +30,10 @@ Array = np.ndarray[Any, Any]
 MIN_ALPHA, MAX_ALPHA = 1e-3, 5.0  # bounds of the Dirichlet parameter of a topic
 SMALLEST = 1e-30  # below any product of a count and a probability
 _SMALLEST = np.float32(SMALLEST)
-_N_TOP_WORDS = 30  # top words of a topic: a few more than most people read
+_N_TOP_WORDS = 30  # top words of a topic, a few more than are usually read
 _DIGAMMA_TERMS = 16  # terms of a difference of digammas that are summed exactly
-# The halves of a batch are counted in parallel, each in a table (V, K) of its own. If there are more words than this
-# share of the non-zeros, the second table costs more time than the second thread saves.
+# The halves of a batch are counted in parallel, each in a table (V, K) of its own. If the number of words exceeds this
+# share of the number of non-zeros, the second table costs more time than the second thread saves.
 _MOST_WORDS = 0.5
 
 
@@ -78,7 +78,7 @@ def reassign(
         topics: the topics of the previous pass.
         alpha: (K,) Dirichlet parameter of theta.
         word_topics: (V, K), to which the words of the batch are added in place.
-        excluded: whether the count of a word excludes the token itself. In a stream, it does not contain it yet.
+        excluded: whether to exclude the token from the counts of words. In a stream, they do not contain it yet.
 
     Returns:
         (B, K) the new counts of the documents.
@@ -117,7 +117,7 @@ def reassign_plain(
     ):
         theta, beta = shares.index_select(0, rows), topics.beta_t.index_select(0, words)  # (n, K) each
         own = theta * beta
-        own *= (own @ ones + SMALLEST).reciprocal_()  # a matrix product sums few columns faster than sum does
+        own *= (own @ ones + SMALLEST).reciprocal_()  # for few columns, a matrix product is faster than sum
         theta = torch.maximum(theta.sub_(own), alpha, out=theta)
         if excluded:
             beta = torch.maximum(beta.addcmul_(own.mul_(x), per_size), topics.smallest, out=beta)
@@ -197,11 +197,11 @@ def in_halves(
     Sums do not depend on the number of threads, because the documents are halved whatever that number is.
 
     Args:
-        count: a function of the first document, the document after the last one, and a table (V, K). It adds what it
-            counts in these documents to the table.
+        count: a function of the first document, the document after the last one, and a table (V, K). It adds the
+            counts of these documents to the table.
         documents: a batch.
         word_topics: (V, K), to which both halves are added in place.
-        are_worth_it: whether there are two halves; otherwise all documents are counted together.
+        are_worth_it: whether to count two halves. Otherwise all documents are counted together.
     """
     if not are_worth_it:
         count(0, documents.n_docs, word_topics)
@@ -243,9 +243,9 @@ def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Return the numerator (K,) and denominator () of Minka's fixed point, alpha <- alpha * numerator / denominator.
 
-    The numerator is the expectation over counts that are rounded up or down at random. With the smooth digamma
-    function, a document with a hundredth of a token of some topic would be strong evidence for a high alpha, although
-    rounding leaves most such documents without the topic.
+    The numerator is the expectation over counts that are rounded up or down at random. With the digamma function of
+    fractional counts, a document with a hundredth of a token of some topic would be strong evidence for a high alpha.
+    Rounding leaves most such documents without the topic.
 
     Args:
         doc_topics: (B, K) counts.
@@ -262,7 +262,7 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
 
 def dirichlet_step_plain(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Return what `dirichlet_step` returns, by PyTorch operations."""
-    where = doc_topics.nonzero(as_tuple=True)  # most counts are 0 after topics of tokens were drawn, and add nothing
+    where = doc_topics.nonzero(as_tuple=True)  # after sampling, most counts are 0 and add nothing
     values, prior, total = doc_topics[where], alpha[where[1]], alpha.sum()  # (n,), (n,), ()
     whole = values.floor()
     rounded = whole + prior
@@ -321,9 +321,9 @@ def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
     """Return the expected counts of topics in documents, given the topics: (B, K).
 
-    A step of the fixed point is that of CVB0 with constant topics: gamma_dvk is proportional to
-    (N_dk - gamma_dvk + alpha_dk) beta_kv, and N_dk = sum_v x_dv gamma_dvk. Without the exclusion of its own count, a
-    token of a short document would confirm itself.
+    A step of the fixed point is a step of CVB0 with constant topics: gamma_dvk is proportional to
+    (N_dk - gamma_dvk + alpha_dk) beta_kv, and N_dk = sum_v x_dv gamma_dvk. A token's own count is excluded, because it
+    would reinforce its own topic in a short document.
 
     Args:
         documents: a batch of B documents.
@@ -424,8 +424,8 @@ def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: Tensor |
     """Return topics from counts, with p(topic | word) sharpened for top words: (V, K), columns sum to 1.
 
     beta_kv is proportional to F_v p(k | v)^s p(k)^(1 - s), normalised over k for each word before it is multiplied by
-    F_v, so that words keep their share of the corpus. s is 1 for words that are not among the top words of any topic:
-    few of them are read, and a sharper p(k | v) predicts words less well.
+    F_v, so that words keep their share of the corpus. s is 1 for words that are not among the top words of any topic.
+    These are rarely read, and a sharper p(k | v) predicts words less well.
 
     Args:
         word_topics: (V, K) counts.

@@ -53,24 +53,24 @@ from .sampling import SamplingStage, token_starts
 
 logger = logging.getLogger("topicloom")
 
-_PRETRAINING_STEPS_OF_STREAM = 500  # before a stream enters the counting stage
+_PRETRAINING_STEPS_OF_STREAM = 500  # steps of pretraining before a stream enters the counting stage
 _SEED_COUNT = 50.0  # tokens that a seed word has in its topic from the start
-_SEPARATION_STEP = 1.5  # half of other models' step; Loom's other settings were chosen with it
-_USAGE_RATE = 0.02  # of the running mean of the topics' shares
-# For documents that are shorter than this on average, pretraining has a higher learning rate, up to the factor.
+_SEPARATION_STEP = 1.5  # half the step of other models; Loom's other settings were chosen with this value
+_USAGE_RATE = 0.02  # the rate of the running mean of the topics' shares
+# If documents have fewer tokens than this on average, pretraining has a higher learning rate, up to this factor.
 _LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
-# The counts of a corpus of more tokens have less noise. It needs a smaller share of the sampling passes, down to this.
+# A corpus of more tokens has less noisy counts. It needs a smaller share of the sampling passes, down to this share.
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 # Documents in a batch of the counting stage. Counts do not depend on the size of a batch, and large batches are faster.
 _COUNTING_BATCH = 2048
 # Upper bounds of a batch of the sampling stage: documents, tokens, and counts of topics in documents (B K). A batch has
 # at least as many documents as in the counting stage.
 _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 19, 1 << 22
-# After pretraining, every twentieth batch of a pass trains the encoder; with more, it would overfit titles. The first
-# batch also trains it in the last of every 4 passes of the counting stage, and of every 32 of the sampling stage.
+# After pretraining, every twentieth batch of a pass trains the encoder. With more batches, it would overfit titles. The
+# first batch of a pass also trains it: every 4 passes in the counting stage, every 32 passes in the sampling stage.
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
-_WATCH_INTERVAL = 32  # passes from one collapse watch to the next, once all spare topics are removed
+_WATCH_INTERVAL = 32  # passes between two measurements of collapse, once all spare topics are removed
 
 
 class LoomNetwork(GSMNetwork):
@@ -112,14 +112,14 @@ class LoomNetwork(GSMNetwork):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.counting.started = self.counting.started.cpu()  # each step reads it, and would wait for another device
+        self.counting.started = self.counting.started.cpu()  # so that reading it in each step does not wait for a GPU
         return self
 
     def posterior(self, batch: Batch) -> SampledPosterior:
         return self.refined_posterior(batch, self.refine)
 
     def refined_posterior(self, batch: Batch, steps: int) -> SampledPosterior:
-        """Return q(theta | x) after so many steps of refinement; in the pretraining stage there are none."""
+        """Return q(theta | x) after `steps` steps of refinement. The pretraining stage has no refinement."""
         code = self.code(batch)
         return self.counting.infer(batch, code.point(), steps) if self.counting.started else code
 
@@ -154,7 +154,7 @@ class LoomNetwork(GSMNetwork):
     def bound(self, batch: Batch, generator: torch.Generator) -> Tensor:
         if not self.counting.started:
             return super().bound(batch, generator)
-        # The posterior that predicts words best is not the one with the highest bound, above all in titles.
+        # The posterior with the best predictions does not have the highest bound, above all for titles.
         mean_field = MeanFieldNetwork.of(self.beta_t(), self.counting.alpha)
         return mean_field.bound(batch, generator)
 
@@ -163,7 +163,7 @@ class LoomNetwork(GSMNetwork):
         if not counting.started:
             return replace(super().epoch_options(), may_end=False)
         sampling = counting.sampling
-        is_averaged = sampling is None or sampling.mean_counts is not None  # the loss falls with each further pass
+        is_averaged = sampling is None or sampling.mean_counts is not None  # only then does each pass lower the loss
         return EpochOptions(
             min_batch_size=self._min_batch_size,
             divergence_weight=1.0,  # the loss of the later stages is a bound
@@ -185,7 +185,7 @@ class LoomNetwork(GSMNetwork):
 
     @property
     def _changes_slowly(self) -> bool:
-        """Whether a pass changes so little that the collapse watch need not measure each."""
+        """Whether passes change so little that the collapse watch need not measure each of them."""
         counting = self.counting
         first, last = (counting.pruning.n_kept(counting.passes_done - ago, counting.n_passes) for ago in (1, 0))
         return counting.passes_done > 1 and first == last and not counting.is_stream  # no topic has been removed
@@ -204,8 +204,8 @@ class LoomNetwork(GSMNetwork):
         """Return the loss whose gradient is taken, and count the batch in the counting stage.
 
         In the later stages, this loss is the divergence of the encoder's theta from the theta of the counts. It is None
-        at batches where the encoder is not trained. A batch whose counts are not finite has a loss, so that training
-        stops.
+        for batches that do not train the encoder. If the counts of a batch are not finite, it is not None, so that
+        training stops.
         """
         if not self.counting.started:
             return self.loss(batch)
@@ -214,7 +214,7 @@ class LoomNetwork(GSMNetwork):
         with torch.no_grad():
             posterior = self.counting.count(batch, None if code is None else code.point(), self.generator)
             if not trains and (current().size > 1 or bool(posterior.alpha.sum().isfinite())):
-                return None  # several processes only meet where the encoder is trained
+                return None  # several processes exchange messages only where the encoder is trained
             loss, theta = self.counting.loss(posterior, batch), posterior.point()
         encoded = torch.log_softmax(self.logits((code or self.code(batch)).mean), dim=1)
         divergence = (theta * (theta.log() - encoded)).sum(1)  # (B,) KL(theta || encoder's theta)
@@ -245,12 +245,12 @@ class LoomNetwork(GSMNetwork):
         return super().extras(posterior, theta, batch)
 
     def end_pass(self) -> None:
-        """Do what follows the batches of a pass, before the network is measured."""
+        """Finish a pass, before the network is measured."""
         if self.counting.started:
             n_batches = self.counting.batches_done
             self.counting.end_pass()
             if self._begins_with_encoder or n_batches > _ENCODER_INTERVAL:
-                self.counting.topics()  # which the next pass reads, perhaps several times
+                self.counting.topics()  # computed once, because the next pass may read them several times
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
         if self.counting.started:
@@ -266,7 +266,7 @@ class LoomNetwork(GSMNetwork):
         return changes
 
     def end_training(self, documents: Iterable[Batch]) -> None:
-        """Divide what all documents have of the background topics among all topics, unless that was done already."""
+        """Divide the common share of the background topics among all topics, unless that was done already."""
         counting = self.counting
         if not counting.started or counting.is_stream or counting.has_spare or not counting.background.any():
             return
@@ -280,7 +280,7 @@ class LoomNetwork(GSMNetwork):
         counting.divided_alpha = counting.alpha.clone()
 
     def background_division(self, documents: Batch) -> BackgroundDivision:
-        """Return the division of background topics that a sample of the training documents decides."""
+        """Return the division of background topics, given a sample of the training documents."""
         given, scored = in_random_halves(documents.counts)
         theta = self.posterior(documents).point()
         encoded = self.code(replace(documents, counts=given)).point()
@@ -314,7 +314,7 @@ class Loom(VariationalTopicModel):
     Text args:
         count_power: after pretraining, a word that occurs x times in a document counts x ** count_power times; 1 as in
             LDA. A lower value accounts for burstiness: a word that has occurred in a document is likely to recur.
-        target: "counts" alone, because the stages after pretraining assign tokens to topics.
+        target: only "counts", because the stages after pretraining assign tokens to topics.
         background_topics: the share of the topics that start as topics of common words; 0 for none, as in LDA.
 
     Prior args:
@@ -332,7 +332,7 @@ class Loom(VariationalTopicModel):
 
     Collapse args:
         kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
-            form late, because codes carry more nats than such texts have.
+            form late, because a code costs more nats than such a text gains by it.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
 
@@ -363,13 +363,14 @@ class Loom(VariationalTopicModel):
         """Return the topic shares of documents.
 
         Args:
-            X: a corpus, texts, lists of words, or counts (n_docs, V) over the model's vocabulary.
+            X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             refine: the number of refinement steps, instead of the setting `refine`; 0 returns the encoder's theta.
 
         Returns:
             (n_docs, K) float32, rows sum to 1. A document without a known word gets the average shares.
 
         Raises:
+            InputError: X cannot be used.
             SettingError: `refine` is not a whole number from 0.
         """
         check_is_fitted(self, "components_")
@@ -395,7 +396,7 @@ class Loom(VariationalTopicModel):
         return pretraining, counting, math.ceil(of_size * sampling)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
-        """Log that there will be fewer epochs than the setting allows, unless a finished training goes on."""
+        """Log that there will be fewer epochs than the setting allows, unless a finished fit is continued."""
         planned = self.n_history_rows
         if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
             logger.info(
@@ -458,7 +459,7 @@ class Loom(VariationalTopicModel):
         network = state.network
         assert isinstance(network, LoomNetwork)
         network.counting.finish(network.usage)
-        if (kept := network.counting.pruning.kept) is not None:  # replace the network by one of K topics
+        if (kept := network.counting.pruning.kept) is not None:  # replace the network by one with K topics
             start = TrainingState.start(
                 self.build_network(self.word_statistics(), torch.Generator()), self.training_plan(), 0, state.device
             )

@@ -1,4 +1,4 @@
-"""Relocation of topics: of two topics that are nearly equal, one is given to words that no topic explains.
+"""Relocation of topics: if two topics are nearly equal, one of them starts again at words that no topic explains.
 
 Sometimes a large topic of the texts is divided among several topics of the model, and rare topics have none. A sampler
 seldom leaves such a state, because moving a single token to another topic makes nothing more likely. Here, nearly equal
@@ -26,35 +26,35 @@ from .sampling import Assignments, SamplingStage
 
 # When topics are relocated.
 _MOMENTS = (1 / 8, 1 / 4, 3 / 8)  # shares of the sampling passes after which topics are relocated
-_MIN_PASSES = 24  # sampling passes; a topic that starts again needs some
+_MIN_PASSES = 24  # the fewest sampling passes with relocation, because a topic that starts again needs some
 
 # Which topics are copies.
-_MIN_SIMILARITY = 0.65  # the sum of sqrt(beta_kv beta_lv); topics below it are different
-_N_PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are joined with them
+_MIN_SIMILARITY = 0.65  # topics are different if sum_v sqrt(beta_kv beta_lv) is lower
+_N_PARTNERS = 4  # similar topics with which each topic is compared; copies of copies are also joined
 _N_PREDICTED, _PREDICTED_SHARE = 1 << 11, 0.2  # upper bounds of the documents whose words are predicted
-_MIN_PREDICTED = 20  # documents
-_PREDICTION_STEPS = 10  # in which the topics of these documents are inferred
-_NATS_PER_TOKEN = 0.02  # copies gain less by being two topics, and topics that share 70 % of their words .07 or more
+_MIN_PREDICTED = 20  # the fewest documents whose words are predicted
+_PREDICTION_STEPS = 10  # steps that infer the topics of these documents
+_NATS_PER_TOKEN = 0.02  # two copies gain less than this; two topics that share 70 % of their words gain .07 or more
 _MIN_CHANGE = -1 + 1e-6  # the least relative change of the probability of a word
 
 # Where a free topic starts.
 _N_SEARCHED = 1 << 14  # documents in which new topics are sought
-_DOCUMENTS_PER_UNLIKELY = 10  # a new topic is fitted to the least likely one in so many
+_DOCUMENTS_PER_UNLIKELY = 10  # a new topic is fitted to the least likely tenth of the documents
 _N_CANDIDATES = 8  # documents from which a new topic may start
 _INITIAL_SHARE = 0.1  # the new topic's share of each document before the first step
-_FIT_STEPS = 20  # in which a new topic is fitted
-_KNOWN_TOPICS_STEPS = 20  # in which the other topics of these documents are inferred
-_ALL_TOPICS_STEPS = 5  # in which all topics are inferred before tokens are given to new ones
+_FIT_STEPS = 20  # steps that fit a new topic
+_KNOWN_TOPICS_STEPS = 20  # steps that infer the other topics of these documents
+_ALL_TOPICS_STEPS = 5  # steps that infer all topics before tokens are given to new ones
 _ROUNDING = 0.999  # a rounded sum of products is too large by at most this factor
-_ALPHA = 0.05  # Dirichlet parameter: documents have much of a topic or none
-_SMOOTHING = 0.01  # tokens of each word of the vocabulary, in the frequencies of the corpus, that a new topic gets
+_ALPHA = 0.05  # Dirichlet parameter; documents have a large share of a topic or none
+_SMOOTHING = 0.01  # tokens per word of the vocabulary, with the frequencies of the corpus, that a new topic gets
 
-_DOCUMENTS_AT_ONCE = 2048  # large batches are inferred faster
+_DOCUMENTS_AT_ONCE = 2048  # documents in a batch; large batches are inferred faster
 _TOKENS_AT_ONCE = 1 << 20
 
 
 class Relocation:
-    """Joins topics that are nearly equal, and starts those that become free again elsewhere.
+    """Joins topics that are nearly equal. The topics that become free start again at other words.
 
     Args:
         documents: the training documents.
@@ -114,7 +114,7 @@ class Relocation:
         sums, sizes = left.new_zeros(len(pairs), 2), torch.zeros_like(alpha)
         if batch.n_docs:  # a rank may have none of the sample
             beta_t = CountedTopics.from_counts(left, eta).beta_t
-            # Words take turns, so that the halves depend on no other document, and not on the rank that has it.
+            # Words take turns, so that the halves of a document depend neither on other documents nor on its rank.
             places = torch.arange(len(batch.counts.indices), device=alpha.device)  # (N,)
             given, scored = batch.counts.divided((places - batch.counts.offsets[batch.counts.documents]) % 2 == 0)
             theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
@@ -145,7 +145,7 @@ class Relocation:
         return find_topics(documents, self._theta(documents, known, _KNOWN_TOPICS_STEPS), known, n_topics)
 
     def _theta(self, documents: SparseCounts, beta_t: Tensor, steps: int) -> Tensor:
-        """Return the shares of topics (V, K) that explain documents best, where a document has few topics: (B, K)."""
+        """Return the shares of topics (V, K) that explain documents best by few topics each: (B, K)."""
         start = torch.full((documents.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1], device=beta_t.device)
         alpha = start.new_full((beta_t.shape[1],), _ALPHA)
         counts = expected_counts(documents, beta_t, alpha, start, steps)
@@ -158,7 +158,7 @@ class Relocation:
         return posterior / posterior.sum(1, keepdim=True)
 
     def _give_tokens(self, topics: Tensor, new: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
-        """Give tokens to new topics where these are most probable, and return the change of N_vk, (V, K).
+        """Give tokens to new topics if these are the most probable ones, and return the change of N_vk, (V, K).
 
         Args:
             topics: (V, K) the topics, columns sum to 1.
@@ -178,7 +178,7 @@ class Relocation:
             shares = theta[:, new]  # (B, n)
             found = [(shares[rows] * new_topics[columns]).max(1) for rows, columns in parts]
             own, which = (torch.cat(each) for each in zip(*found, strict=True))  # (N,) each
-            # The most probable topic has at least the mean of all; few words have so much of a new one.
+            # The most probable topic has at least the mean of all. This excludes most words at little cost.
             is_new = own * topics.shape[1] >= _ROUNDING * counts.sampled_product(theta, topics)  # (N,)
             for some in is_new.nonzero()[:, 0].split(step):
                 is_new[some] = own[some] >= (theta[docs[some]] * topics[words[some]]).amax(1)  # (n, K) -> (n,)
@@ -186,7 +186,7 @@ class Relocation:
             given = is_new.repeat_interleave(tokens)  # (T,)
             words, best, weights = (each.repeat_interleave(tokens)[given] for each in (words, new[which], weights))
             places = assignments.places(batch.rows)[given]
-            # Sums in one dimension have the same order, whatever the number of threads.
+            # Sums in one dimension do not depend on the number of threads.
             changes, first = change.view(-1), words * topics.shape[1]
             changes.index_add_(0, first + assignments.topics[places].long(), weights, alpha=-1)
             changes.index_add_(0, first + best, weights)
@@ -226,10 +226,10 @@ def joined_topics(pairs: Tensor, sizes: Tensor, protected: Tensor) -> Tensor:
 def find_topics(documents: SparseCounts, theta: Tensor, beta_t: Tensor, n_topics: int) -> Tensor:
     """Return new topics for documents that the known topics explain badly: (V, n_topics), columns sum to 1.
 
-    Topics are added one after the other. Candidates start from the documents that are least likely by comparison with
-    others of the same topics. The chosen one raises the bound most for each of its tokens when it is added to the
-    mixture. Only the least likely tenth of the documents may have the new topic, which would otherwise become a copy of
-    a large topic.
+    Topics are added one after the other. Candidates start from the documents that are least likely compared with others
+    of the same topics. The chosen candidate raises the bound most, relative to its tokens, when it is added to the
+    mixture. Only the least likely tenth of the documents may have the new topic. Otherwise it would become a copy of a
+    large topic.
 
     Args:
         documents: the counts of B documents.
@@ -283,7 +283,7 @@ class _Addition:
     Attributes:
         topic: (V,) its distribution over the words.
         explained: (N,) the probability of each word with it.
-        rise: how much the variational bound rises, in nats for each token of the topic.
+        rise: the rise of the variational bound, in nats for each token of the topic.
     """
 
     topic: Tensor

@@ -2,9 +2,9 @@
 
 A collapsed Gibbs sampler (Griffiths & Steyvers 2004) draws the topic of one token after the other, given the topics of
 all others. Here, the counts of words are those of the last pass, as in distributed samplers (Newman, Asuncion, Smyth &
-Welling 2009, "Distributed Algorithms for Topic Models"), and the tokens of a document are drawn in four groups: the
-tokens of a group are drawn at the same time. What is drawn does not depend on the order of the documents, on the number
-of threads, or on which process has which documents.
+Welling 2009, "Distributed Algorithms for Topic Models"). The tokens of a document are drawn in four groups, all tokens
+of a group at the same time. The draws do not depend on the order of the documents, the number of threads, or the
+division of the documents among processes.
 
 `sample` has two forms, which draw with the same probabilities, but not the same topics. The plain form consists of
 PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba (the extra `fast`)
@@ -30,19 +30,19 @@ from ...nn.sparse import Batch, SparseCounts, document_pieces, members_of, rows_
 from ...text.strings import release
 from .cvb0 import SMALLEST, Array, CountedTopics, in_halves
 
-N_GROUPS = 4  # if all tokens of a document were drawn at once, its topics would be less certain, and alpha higher
+N_GROUPS = 4  # groups of a document's tokens; with a single group, theta is less certain, and alpha higher
 MAX_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
-_NON_ZEROS_AT_ONCE = 1 << 20  # in `token_starts`
+_NON_ZEROS_AT_ONCE = 1 << 20  # non-zeros in a block of `token_starts`
 # The state of SplitMix64 grows by the first number from one draw to the next; the others mix its bits.
 _INCREMENT, _MULTIPLIER_1, _MULTIPLIER_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-_TOPICS_AT_ONCE = 32  # in the search for a topic that the document does not have
+_TOPICS_AT_ONCE = 32  # topics in a block of the search for a topic that the document does not have
 # The halves of a batch are sampled in parallel, each in a table (V, K) of its own. If the table has more elements than
 # this for each token, the second table costs more time than the second thread saves.
 _MOST_COUNTS = 8
 
 
 class SamplingStage:
-    """The passes in which the topics of tokens are drawn, with these topics and the mean of the counts.
+    """The state of the sampling passes: the topics of all tokens, and the mean of the counts.
 
     Args:
         n_passes: the number of passes that are planned; the counts of the later half are averaged.
@@ -106,7 +106,7 @@ class SamplingStage:
         return sample_first(batch.counts, draws, doc_topics, assigned, topics, alpha, word_topics)
 
     def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
-        """Return what `tokens` returns. A small corpus has the same batch in every pass, whose tokens are kept."""
+        """Return the result of `tokens`, kept from the last call if a small corpus has the same batch in every pass."""
         if self._last is None or self._last[0] is not counts:
             self._last = (counts, *self.tokens(counts))
         return self._last[1:]
@@ -139,7 +139,7 @@ class Assignments:
 
     @classmethod
     def empty(cls, starts: Tensor, n_topics: int) -> Assignments:
-        """Return assignments of all tokens to the first of so many topics."""
+        """Return assignments of all tokens to the first of `n_topics` topics."""
         dtype = torch.uint8 if n_topics <= 1 << 8 else torch.int16 if n_topics <= 1 << 15 else torch.int32
         return cls(starts, torch.zeros(int(starts[-1]), dtype=dtype, device=starts.device))
 
@@ -348,7 +348,7 @@ def _signed(number: int) -> int:
 
 
 def _shifted(x: Tensor, bits: int) -> Tensor:
-    """Return x >> bits of unsigned numbers, whose bits those of x are."""
+    """Return x >> bits, where the bits of x are read as unsigned numbers."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
@@ -431,7 +431,7 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
                 else:
                     rest -= of_used
                     topic = first = 0
-                    while True:  # a block of topics after the other
+                    while True:  # one block of topics after the other
                         last = min(first + _TOPICS_AT_ONCE, n_topics)
                         part = np.float32(0)
                         for k in range(first, last):
@@ -449,7 +449,7 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
                 drawn[n] = topic
                 of_doc[topic] += weight
                 of_words[word, topic] += weight
-            for n in range(group, n_tokens, N_GROUPS):  # which have been drawn at the same time
+            for n in range(group, n_tokens, N_GROUPS):  # the tokens that were drawn at the same time
                 old, topic = found[start + n], drawn[n]
                 found[start + n] = topic
                 share[old] -= weight_of[n]
