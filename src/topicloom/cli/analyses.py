@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..topics.table import Table
 
 
-# Bars of text for shares over time; they use the width of the terminal.
+# Bars of text for shares over time, as wide as the terminal
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LEAST = 8

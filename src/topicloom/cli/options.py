@@ -290,7 +290,7 @@ def read_setting(text: str) -> tuple[str, Any]:
     return name, value
 
 
-# Runs and files.
+# Runs and files
 
 logger = logging.getLogger("topicloom")
 
@@ -336,7 +336,7 @@ def check_table(path: Path | None, overwrite: bool) -> None:
         check_new(path, overwrite)
 
 
-# Documents.
+# Documents
 
 
 def need_order(measures: Iterable[str]) -> bool:
@@ -500,7 +500,7 @@ def document_vectors(source: str, reading: ReadOptions, path: Path) -> npt.NDArr
     return vectors
 
 
-# Validation and test documents.
+# Validation and test documents
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..training.checkpoints import Checkpoints
 
 
-# The file train.yaml, with which `train --config` repeats a run.
+# The file train.yaml, with which `train --config` repeats a run
 
 _ALWAYS = ("language", "min_df", "max_df")  # always written, because a paper should report them
 _NO_RESULT = ("n_jobs", "cluster")  # never written, because they do not change the corpus
@@ -128,7 +128,7 @@ def _absolute(value: Any) -> Any:
     return str(Path(value).resolve()) if isinstance(value, str | Path) and Path(value).is_file() else value
 
 
-# Writing, continuing and showing a run.
+# Writing, continuing and showing a run
 
 logger = logging.getLogger("topicloom")
 
@@ -291,7 +291,7 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validatio
     return True
 
 
-# Training in several processes, started by a launcher such as torchrun.
+# Training in several processes, started by a launcher such as torchrun
 
 
 def are_several() -> bool:
@@ -321,7 +321,7 @@ def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
         yield outcome
 
 
-# More epochs for a finished run (`train --continue`).
+# More epochs for a finished run (`train --continue`)
 
 
 def continue_run(

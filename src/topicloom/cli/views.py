@@ -246,7 +246,7 @@ def _read_alphas(text: str) -> list[float | list[float]]:
     return [part[0] if len(part) == 1 else part for part in parts]
 
 
-# export, nearest and vectors.
+# The commands export, nearest and vectors
 
 
 class Target(StrEnum):

@@ -184,7 +184,7 @@ class TopicModel(
         settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls), **overrides}
         return cls(**settings)
 
-    # Methods that a model defines.
+    # Methods that a model defines
 
     @abstractmethod
     def build_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
@@ -230,7 +230,7 @@ class TopicModel(
         """Return the number of rows that `history_` has for this many epochs."""
         return epochs
 
-    # Learning.
+    # Learning
 
     def fit(
         self,
@@ -748,7 +748,7 @@ class TopicModel(
             edits: a list such as [{"merge": [3, 7]}, {"drop": [5]}], with the numbers of topics before any edit.
             matching: for edits of another model, the number in this model of each topic of the other one, or None.
             corpus: documents over the model's words.
-            documents: what `infer(corpus)` returned.
+            documents: the topics of these documents, from `infer(corpus)`.
         """
         check_is_fitted(self, "components_")
         prepared = prepared_edits(edits, len(self.components_), matching)
@@ -791,7 +791,7 @@ class TopicModel(
         if self._applied_edits is not None:
             raise InputError(f"{action} needs the trained model; use `base_` of the edited one")
 
-    # Files.
+    # Files
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the model to a directory, from which `topicloom.load` reads it.
@@ -880,7 +880,7 @@ class TopicModel(
         model.adopt_network(network.on(choose_device(model.device), seed=0))
         return model
 
-    # Methods for subclasses.
+    # Methods for subclasses
 
     def adopt_network(self, network: TopicNetwork) -> None:
         """Make a trained network the one that `transform` and `topics` use."""
@@ -938,7 +938,7 @@ class TopicModel(
         longer = {"epochs": 2 * max(sign.epoch, getattr(self, "epochs", None) or 0)}
         return fewer | (longer if sign.kind != "frequent words" else {})
 
-    # The columns of matrices.
+    # The columns of matrices
 
     def _over_words(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
         return corpus_over(
@@ -992,7 +992,7 @@ class TopicModel(
                 "Corpus.from_counts(frame), whose words are found by their names"
             )
 
-    # The interface for scikit-learn and notebooks.
+    # The interface for scikit-learn and notebooks
 
     if TYPE_CHECKING:  # the types of a method of scikit-learn, which has none
 

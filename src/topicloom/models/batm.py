@@ -10,9 +10,9 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - The encoder and the generator also learn to reconstruct x, by the term -sum_v x_v log p(v | E(x)), which makes the
   model an adversarial autoencoder on pairs. Without it, topics are less coherent (reconstruction_weight=0).
 - The generator is a mixture theta beta with background frequencies, and not the softmax of a layer (background=False).
-- The critic receives documents whose words are drawn from G(theta), as many as the batch's documents have, and not the
-  smooth G(theta), which it would recognise by the lack of zeros. The gradient passes as if the documents were G(theta)
-  itself (a straight-through estimator).
+- The critic receives documents whose words are drawn from G(theta), with the lengths of the batch's documents. It would
+  recognise the smooth G(theta) by its lack of zeros. The gradient passes as if the documents were G(theta) itself (a
+  straight-through estimator).
 - Documents are shares of words, and not tf-idf.
 - The critic is bounded by the norms of its layers, and not by clipping single weights at 0.01.
 - The encoder's code is batch-normalised, and scaled to the standard deviation of the prior's Laplace approximation
@@ -51,7 +51,7 @@ from .etm import EmbeddedTopicModel
 from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
-# The critic, and the documents that are drawn for it.
+# The critic, and the documents that are drawn for it
 #
 # Drawn documents are sparse, like real ones. A critic would recognise a smooth p(w | theta) by its lack of zeros.
 

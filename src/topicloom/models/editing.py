@@ -205,7 +205,7 @@ def _continued(before: AppliedEdits, edits: list[Edit], numbering: Numbering) ->
 
     Args:
         before: the earlier edits.
-        edits: further edits, whose numbers are those of the topics after the earlier ones.
+        edits: further edits, numbered by the topics after the earlier edits.
         numbering: the columns of these numbers after the further edits.
     """
     known, n_topics = before.numbering, len(before.numbering)
@@ -233,7 +233,7 @@ def _names_after(names: Mapping[int, str], assign: Array) -> dict[int, str]:
     return kept
 
 
-# The parts of a topic.
+# The parts of a topic
 
 _FEWEST_PASSES, _MOST_PASSES = 6, 40
 _DOCUMENTS_READ = 60_000  # documents read in all passes, if the number of passes allows it
@@ -323,7 +323,7 @@ def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, 
     return shares, weighted / weighted.sum(axis=0)
 
 
-# Saved edits.
+# Saved edits
 
 
 def trained_part(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

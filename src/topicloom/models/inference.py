@@ -40,7 +40,7 @@ def device_of(network: TopicNetwork) -> torch.device:
 def each_batch(
     network: TopicNetwork, corpus: Corpus, read: Callable[[Batch], Tensor], *, even: bool = False
 ) -> Iterator[Array]:
-    """Yield what `read` returns for each batch of documents, in order and without gradients.
+    """Yield the result of `read` for each batch of documents, in order and without gradients.
 
     Args:
         network: the network, for its device and the fields that it needs.
@@ -70,7 +70,7 @@ def _read_by_one_thread(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def in_order(function: Callable[[T], R], items: Iterable[T], n_threads: int) -> Iterator[R]:
-    """Yield what the function returns for each item, in order. `n_threads` threads call it, each with other items."""
+    """Yield the result of a function for each item, in order. `n_threads` threads call it."""
     if n_threads <= 1:
         yield from map(function, items)
         return
@@ -139,7 +139,7 @@ def latent_codes(network: TopicNetwork, corpus: Corpus) -> tuple[Array, Array]:
     return both[:, :n_units], both[:, n_units:]
 
 
-# Interpolation between two documents.
+# Interpolation between two documents
 
 
 @dataclass(frozen=True, eq=False, repr=False)

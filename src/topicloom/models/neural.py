@@ -175,7 +175,7 @@ class NeuralTopicModel(TopicModel):
     patience: AtLeastOne | None = None
     validation_fraction: Share = 0.1
 
-    # Parts of the network.
+    # Parts of the network
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> TopicNetwork:
         """Return the network that `fit` trains. By default, it is that of `build_network` with spare topics."""
@@ -232,7 +232,7 @@ class NeuralTopicModel(TopicModel):
             return nn.Parameter(torch.zeros_like(words.log_frequency))
         return words.log_frequency if self.background else torch.zeros_like(words.log_frequency)
 
-    # Training.
+    # Training
 
     @property
     def divergence_weight(self) -> float:

@@ -3,7 +3,7 @@
 Miao, Yu & Blunsom 2016, "Neural Variational Inference for Text Processing": z ~ N(0, I), p(w | z) = softmax(R z + b).
 
 N(0, I) and the decoder allow any rotation of z, so its dimensions have no meaning. After training, varimax finds the
-simplex in which the documents' codes lie (`topic_simplex`), and topic k is what the decoder returns for a code in
+simplex in which the documents' codes lie (`topic_simplex`), and topic k is the output of the decoder for a code in
 corner k. theta is the softmax of a linear function of the code, fitted to the shares with which a mixture of these
 topics explains the training documents (`readout`). `LogRatioDecoder` computes z from theta, so
 the distribution over the words does not change. Departures from the paper:
@@ -34,7 +34,7 @@ from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
-# Topic shares from a code whose decoder is not a mixture.
+# Topic shares from a code whose decoder is not a mixture
 #
 # Such a code tells by how much each topic raises the logits of words. It does not tell which share of the document the
 # topic has. The shares of a mixture of the same topics do, so theta is fitted to them.
@@ -92,7 +92,7 @@ def readout(coordinates: Tensor, tokens: Tensor) -> Tensor:
     return matrix.detach()
 
 
-# Varimax rotation, which makes the dimensions of a Gaussian code readable.
+# Varimax rotation, which makes the dimensions of a Gaussian code readable
 #
 # The prior N(0, I) does not change under rotation, so any rotation of the code fits the documents equally well. The
 # distribution of the codes does: most are near a corner, edge or face of a simplex whose corners are topics, so that

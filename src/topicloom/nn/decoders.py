@@ -240,7 +240,7 @@ def make_decoder(kind: Literal["mixture", "product"], topics: TopicLogits) -> De
     return MixtureDecoder(topics) if kind == "mixture" else ProductDecoder(topics)
 
 
-# Topics.
+# Topics
 
 
 class TopicLogits(nn.Module, ABC):

@@ -239,7 +239,7 @@ class DirichletHead(nn.Module):
 class WeibullHead(nn.Module):
     """From h to the shapes and the log scales of Weibull variables, one for each topic.
 
-    The means a are those of a DirichletHead. The shape of a topic without tokens is that of the prior. If a document
+    The means a come from a DirichletHead. A topic without tokens has the shape of the prior. If a document
     has tokens of a topic, the shape starts near that of a Weibull variable that resembles a Gamma(a) variable (see
     `weibull_shape`).
 

@@ -32,7 +32,7 @@ FEWEST_DOCUMENTS_TO_COMPILE = 512
 _FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}  # allows sums in any order, for vectorising; NaN stays NaN
 
 
-# Gradients and precision.
+# Gradients and precision
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def without_gradients() -> Iterator[None]:
         yield
 
 
-# Threads of an operation.
+# Threads of an operation
 
 
 def one_thread() -> AbstractContextManager[object]:
@@ -160,7 +160,7 @@ def _prepare_helper() -> None:
     one_thread()
 
 
-# Compiled loops.
+# Compiled loops
 
 
 @cache

@@ -157,7 +157,7 @@ class FoldedNorm(nn.Module):
     """Batch normalisation of x W^T with a learned shift and without a scale, computed as a change of W.
 
     The mean of x w is the mean of x times w, and its variance is w^T Cov(x) w, so the products (B, F) are not needed.
-    The running statistics are those of x. Outside training, the norm therefore follows the current weights.
+    The running statistics describe x. Outside training, the norm therefore follows the current weights.
 
     Args:
         n_inputs: the number of columns of x, K.

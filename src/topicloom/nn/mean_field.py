@@ -72,7 +72,7 @@ class MeanFieldNetwork(TopicNetwork):
         return gamma
 
     def _gamma_plain(self, counts: SparseCounts) -> Tensor:
-        """Return what `gamma_of` returns, by PyTorch operations."""
+        """Do the same as `gamma_of`, by PyTorch operations."""
         found = gamma = self.alpha + (counts.totals / len(self.alpha))[:, None]  # (B, K)
         rows = torch.arange(counts.n_docs, device=gamma.device)  # (n,) the documents of `counts` and `gamma`
         moving = None  # (n,) the documents that have not converged; None if these are all

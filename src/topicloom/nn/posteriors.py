@@ -24,7 +24,7 @@ _MIXTURE_RATE = 0.05  # the weight of a batch in the weights of a mixture
 _LENGTH_OF_NO_PRIOR = 20.0  # tokens; in shorter documents, the prior of the shares would outweigh the data
 
 
-# Divergences in closed form, and the mutual information of topics and words.
+# Divergences in closed form, and the mutual information of topics and words
 
 
 def kl_normal(mean: Tensor, log_var: Tensor, prior_mean: Tensor, prior_var: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:
     return out
 
 
-# Priors.
+# Priors
 
 
 class Prior(nn.Module, ABC):
@@ -376,7 +376,7 @@ class TopicShares(nn.Module):
         self.logits.copy_(total.clamp_min(1e-12).log())
 
 
-# Posteriors.
+# Posteriors
 
 
 class Posterior(ABC):

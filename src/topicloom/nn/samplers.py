@@ -185,7 +185,7 @@ def _usage(codes: Tensor) -> Tensor:
     return usage.clamp_min(1e-3 / len(usage))
 
 
-# Discrepancies between two samples, for models whose posterior is a single point and has no divergence.
+# Discrepancies between two samples, for models whose posterior is a single point and has no divergence
 
 
 def diffusion_kernel(left: Tensor, right: Tensor, tau: float = 1.0) -> Tensor:

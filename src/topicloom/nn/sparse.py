@@ -347,7 +347,7 @@ def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
     return out
 
 
-# The likelihood of a product of experts, softmax(theta W + b).
+# The likelihood of a product of experts, softmax(theta W + b)
 #
 # log p(x | theta) = sum_v x_v (theta W_v + b_v) - n logsumexp_v(theta W_v + b_v). The first sum is over the non-zero
 # counts; only the second one is dense. Its exponentials are kept without normalisation, so that the backward pass

@@ -24,7 +24,7 @@ from .guard import NO_SOURCES, Access, App, Guard, Measures
 from .index import ReplacedError, SlowQueryError
 from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, ServedState
 
-# The bodies of requests and answers.
+# The bodies of requests and answers
 #
 # Pydantic collects an error for each wrong element of a list and for each unknown entry. A body of 4 MB can have
 # millions of them, and collecting them would take gigabytes and a minute. Therefore a check of a body stops at the
@@ -312,8 +312,6 @@ def _plain(title: str, now: ServedState) -> bytes:
     )
     return _PAGE.format(name=as_markup(title), rows=rows).encode("utf-8", "replace")
 
-
-# The application.
 
 IfMatch = Annotated[str | None, Header(description="The version that the topics should have; otherwise 412.")]
 _THREADS = 4  # threads for all requests that are not answered at once

@@ -21,7 +21,7 @@ from ..settings import AtLeastOne, Positive, ReadableSettings, check_settings
 
 logger = logging.getLogger("topicloom")
 
-# Counters, in the text format of Prometheus.
+# Counters, in the text format of Prometheus
 
 _SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -54,7 +54,7 @@ class Measures:
         return generate_latest(self.registry)
 
 
-# Limits.
+# Limits
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Limits(ReadableSettings):
         check_settings(self)
 
 
-# Access.
+# Access
 
 _MIN_TOKEN_CHARACTERS = 16
 
@@ -183,8 +183,6 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     except ValueError:
         return None
 
-
-# The guard that every request passes.
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]

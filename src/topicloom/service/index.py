@@ -26,7 +26,7 @@ from ..files import atomic_file
 from ..text.languages import UNSPACED
 from ..text.strings import normalise
 
-# Texts and queries as words of the full-text index.
+# Texts and queries as words of the full-text index
 #
 # SQLite's tokenizers cannot segment Chinese. Therefore the run's own tokenizer splits both texts and queries. It can
 # segment two texts differently around the same word, so scripts without spaces are also indexed by character, and their
@@ -86,8 +86,6 @@ def _encoded(token: str) -> str:
     """Return a token as words of the index. A token with spaces is several words, which a query finds as a phrase."""
     return " ".join(part.encode("utf-8", "replace").hex() for part in token.casefold().split())
 
-
-# The index.
 
 FORMAT_VERSION = 3
 _MAX_REPEATS = 1000  # the most repetitions of a word in a document

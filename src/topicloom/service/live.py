@@ -192,8 +192,6 @@ def largest(values: npt.NDArray[Any], rows: npt.NDArray[Any], after: PageKey | N
     return [PageKey(float(values[i]), int(rows[i])) for i in order]
 
 
-# The state from which answers are computed.
-
 _WORDS_PER_TOPIC = 10
 _TOPICS_PER_DOCUMENT = 3
 
@@ -279,8 +277,6 @@ class ServedState:
             found.append(topic | {"words": [word for word, _ in self.words[k]]} if words else topic)
         return found
 
-
-# The run and its answers.
 
 _EXCERPT_CHARACTERS = 300  # characters of a document's text in a list
 

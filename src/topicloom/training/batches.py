@@ -342,7 +342,7 @@ def _sent(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-# Devices.
+# Devices
 
 
 class ResidentCounts:
@@ -414,7 +414,7 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-# The parts of a corpus that several processes learn from.
+# The parts of a corpus that several processes learn from
 
 
 def own_part(corpus: Corpus) -> Corpus:

@@ -156,7 +156,7 @@ class Checkpoints(Callback):
             with self._handling_signals():
                 yield snapshot
 
-    # Methods that the training loop calls.
+    # Methods that the training loop calls
 
     def on_step(self, state: RunState) -> None:
         self._steps += 1
@@ -176,8 +176,6 @@ class Checkpoints(Callback):
             or self._continuation != self._written.snapshot.continued
         ):
             self._write(state, finished=True)
-
-    # Helpers.
 
     def _write_if_due(self, state: RunState, due: bool = False) -> None:
         """Write a checkpoint if it is time, or if a signal stops training. All ranks agree on both."""
@@ -249,8 +247,8 @@ class Checkpoints(Callback):
             raise ModelFileError(f"{problem}, and there is no other; delete {self.directory} to start again")
         if any_files:
             raise ModelFileError(
-                f"{self.directory} has no checkpoint that all {self._ranks.size} processes have; start as many as "
-                "wrote it, or delete it to start again"
+                f"{self.directory} has no checkpoint that all {self._ranks.size} processes have; start as many "
+                "processes as wrote it, or delete it to start again"
             )
         return None
 
@@ -310,7 +308,7 @@ def _checkpoints_in(directory: Path) -> dict[int, Path]:
     return {int(found[1]): path for path in directory.iterdir() if (found := _CHECKPOINT_NAME.fullmatch(path.name))}
 
 
-# Functions for `fit` and the command line.
+# Functions for `fit` and the command line
 
 
 def check_start(checkpoint: object, resume_from: object) -> None:
@@ -378,9 +376,6 @@ def epochs_added(file: Path) -> int | None:
     """
     continued = read_checkpoint(file).snapshot.continued
     return None if continued is None else continued.epochs
-
-
-# The file.
 
 
 @dataclass(frozen=True)
@@ -482,7 +477,7 @@ def _digest(text: str, tensors: Mapping[str, torch.Tensor]) -> str:
     return digest.hexdigest()
 
 
-# The identity of a fit.
+# The identity of a fit
 
 
 @dataclass(frozen=True)

@@ -294,7 +294,7 @@ def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: Batch
     return validation is not None and plan.patience is not None and state.stale_epochs >= plan.patience
 
 
-# Steps that fail.
+# Steps that fail
 
 
 class _Guard:
@@ -438,7 +438,7 @@ def defers(device: torch.device) -> bool:
     return device.type == "cuda"
 
 
-# Denormal numbers and threads.
+# Denormal numbers and threads
 
 
 @contextmanager
@@ -476,7 +476,7 @@ def suitable_threads(network: TopicNetwork) -> Iterator[None]:
             torch.set_num_threads(n_threads)
 
 
-# Evaluation.
+# Evaluation
 
 
 def evaluate(network: TopicNetwork, reader: BatchReader, measure: Callable[[Batch], Result]) -> list[Result]:

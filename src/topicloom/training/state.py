@@ -140,7 +140,7 @@ class KeepsRunState(Protocol):
         """Return what changes in training and is not in `state_dict()`, as tensors and as JSON values, by name."""
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Restore what `run_state` returned. This is called before `load_state_dict`, and may change shapes for it."""
+        """Restore the result of `run_state`. This is called before `load_state_dict`, and may change shapes for it."""
 
 
 @dataclass

@@ -39,7 +39,7 @@ from .cvb0 import (
 from .relocation import Relocation
 from .sampling import SamplingStage
 
-# Division of background topics.
+# Division of background topics
 #
 # A background topic collects words that are common everywhere. Nearly every document has a share of it, which tells
 # nothing about the document and makes all other shares smaller. At the end of training, the share that all documents
@@ -579,7 +579,7 @@ class CollapsedCounts(nn.Module):
     def infer_with(
         self, beta_t: Tensor, alpha: Tensor, documents: SparseCounts, theta: Tensor, steps: int
     ) -> DirichletPosterior:
-        """Return what `infer` returns, with other topics (V, K) and another Dirichlet parameter of theta (K,)."""
+        """Do the same as `infer`, with given topics (V, K) and a given Dirichlet parameter of theta (K,)."""
         total = alpha.sum()
         larger = 1 + PRIOR_TOKENS / (total * documents.totals.clamp_min(1))[:, None]  # (B, 1)
         own = larger * torch.lerp(alpha, total * theta, ENCODER_PRIOR_SHARE)  # (B, K)
@@ -608,7 +608,7 @@ class CollapsedCounts(nn.Module):
         return tensors, values
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Take back what `run_state` returned, and give all buffers the shapes that `state_dict()` had then.
+        """Restore the state that `run_state` returned, and give all buffers the shapes that they had then.
 
         This object must be new. If the other one was prepared by `keep_documents`, this one must be, too.
         """

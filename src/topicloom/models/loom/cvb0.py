@@ -52,7 +52,7 @@ class CountedTopics:
         return cls((word_topics + eta) / sizes, sizes, eta / sizes)
 
 
-# Reassignment of tokens.
+# Reassignment of tokens
 
 
 def reassign(
@@ -108,7 +108,7 @@ def reassign_plain(
     *,
     excluded: bool = True,
 ) -> Tensor:
-    """Return what `reassign` returns, by PyTorch operations."""
+    """Do the same as `reassign`, by PyTorch operations."""
     shares = doc_topics + alpha  # (B, K)
     new, per_size, ones = torch.zeros_like(doc_topics), -float(excluded) / topics.sizes, torch.ones_like(alpha)[:, None]
     step = rows_at_once(len(alpha), alpha.device)
@@ -237,7 +237,7 @@ def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
     return share.mul_(larger).mul_(root).mul_(root).mul_(root)
 
 
-# The Dirichlet parameters.
+# The Dirichlet parameters
 
 
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
@@ -261,7 +261,7 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def dirichlet_step_plain(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what `dirichlet_step` returns, by PyTorch operations."""
+    """Do the same as `dirichlet_step`, by PyTorch operations."""
     where = doc_topics.nonzero(as_tuple=True)  # after sampling, most counts are 0 and add nothing
     values, prior, total = doc_topics[where], alpha[where[1]], alpha.sum()  # (n,), (n,), ()
     whole = values.floor()
@@ -315,7 +315,7 @@ def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
     return torch.where(factor.isfinite(), (start * factor).clamp(1e-6, 1.0), start).to(eta.dtype)
 
 
-# Inference of new documents.
+# Inference of new documents
 
 
 def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
@@ -349,7 +349,7 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
 
 
 def expected_counts_plain(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, start: Tensor, steps: int) -> Tensor:
-    """Return what `expected_counts` returns, by PyTorch operations."""
+    """Do the same as `expected_counts`, by PyTorch operations."""
     counts = documents.totals[:, None] * start
     alpha, ones = alpha.expand_as(counts), torch.ones_like(start[0])[:, None]  # (B, K), (K, 1)
     offsets = documents.offsets.tolist()
@@ -417,7 +417,7 @@ def _expected_counts_example() -> tuple[Any, ...]:
     return _InferenceArrays(offsets, words, table[0], table, table), table, 2, _one_number()
 
 
-# Topics from counts.
+# Topics from counts
 
 
 def sharpen(word_topics: Tensor, tokens: Tensor, sharpness: float, eta: Tensor | float) -> Tensor:

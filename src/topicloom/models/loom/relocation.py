@@ -102,8 +102,8 @@ class Relocation:
     ) -> Tensor:
         """Return whether one topic predicts words as well as the two topics of each pair (n, 2): (n,) bool.
 
-        The words are those of some documents, and the topics are those of all other documents. Half of the words are
-        given. The log likelihood of the other half may fall by one standard error, or by .02 nats for each token of the
+        The topics are computed without a sample of documents. Half of the words of the sample predict the other half.
+        The log likelihood of the other half may fall by one standard error, or by .02 nats for each token of the
         smaller topic.
         """
         n_docs = min(_N_PREDICTED, int(_PREDICTED_SHARE * self.documents.n_docs_of_all))

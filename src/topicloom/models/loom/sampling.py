@@ -65,7 +65,7 @@ class SamplingStage:
         return tensors, {"passes_done": self.passes_done}
 
     def load_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-        """Take back what `state` returned."""
+        """Restore the state that `state` returned."""
         if "assignments" in tensors:
             self.assignments = Assignments(self.starts, tensors["assignments"])
         self.mean_counts = tensors.get("mean_counts")
@@ -228,7 +228,7 @@ def sample(
     """Draw the topic of each token given the topics of the others.
 
     The probability of topic k is proportional to (N_dk + alpha_k) (N_vk + eta) / (N_k + V eta). N_dk and N_vk do not
-    contain the token; N_k, which is large, does. N_vk and N_k are those of the last pass.
+    contain the token; N_k is large, and contains it. N_vk and N_k are the counts of the last pass.
 
     Args:
         counts: a batch of B documents.
@@ -268,7 +268,7 @@ def sample_plain(
     alpha: Tensor,
     word_topics: Tensor,
 ) -> Tensor:
-    """Return what `sample` returns, by PyTorch operations."""
+    """Do the same as `sample`, by PyTorch operations."""
     tokens, sizes = _Tokens.of(counts, draws), 1 / topics.sizes
     previous = assigned[tokens.places].long()  # (T,)
     found, new = torch.empty_like(previous), alpha.new_zeros(counts.n_docs, len(alpha))
