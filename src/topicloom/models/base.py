@@ -539,7 +539,7 @@ class TopicModel(
         return latent_codes(self.network_, corpus)
 
     def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
-        """Return what the model expects between two documents, at equal steps on a straight line in the latent space.
+        """Interpolate between two documents, at equal steps on a straight line in the latent space.
 
         For a Gaussian posterior, the line runs between the means of the codes. For other models, it runs between
         log-weights or log-ratios of theta. The first step has the topics of `transform(a)`, and the

@@ -149,7 +149,7 @@ class LaplaceNetwork(DirichletNetwork):
 
 
 class WeibullNetwork(DirichletNetwork):
-    """The gamma variables of which a Dirichlet consists are replaced by Weibull variables."""
+    """Weibull variables replace the gamma variables of a Dirichlet."""
 
     head: WeibullHead
 
@@ -218,11 +218,11 @@ class DirichletVAE(VariationalTopicModel):
             the posterior more certain. With code_norm="mean" it is the upper bound of the learned weight, and with
             "affine" its initial value. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         sparsity: the prior probability that a topic is in a document. None gives every document all topics.
-        divergence: "dirichlets" is the divergence of the Dirichlets. "gammas" is that of the K gamma variables that
-            make up a Dirichlet (Joo et al. 2019, with the "icdf" estimator). With "implicit", "rsvi" and "icdf", the
+        divergence: "dirichlet" is the divergence of the Dirichlets. "gammas" is that of the K gamma variables that make
+            up a Dirichlet (Joo et al. 2019, with the "icdf" estimator). With "implicit", "rsvi" and "icdf", the
             two differ by the divergence of the gammas' sums, which is constant if `code_norm` is "fixed". With
             "weibull", "gammas" is the divergence from gamma variables with parameters of at least 0.05 (Zhang et al.
-            2018). The default there is the divergence from Weibull variables with the same means, which bounds the
+            2018). "dirichlet" is then the divergence from Weibull variables with the same means, which bounds the
             likelihood of short texts far better. Not used by "laplace".
 
     Training args:

@@ -2,8 +2,8 @@
 
 An edited model is the trained model with an edited network and a list of edits. The trained network infers theta, and
 the steps of the edits are applied to it (nn/edited.py). An edited model is used, saved and loaded like any other.
-`Editor` applies edits to a network and to documents whose topics are known. `fit_parts` splits a
-topic by LDA of the tokens that it has in each document.
+`Editor` applies edits to a network and to documents whose topics are known. `fit_parts` splits a topic by LDA of the
+tokens that it has in each document.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _take_step(
 
 
 def _summed_over_ranks(total: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
-    """Replace the gradients by their sums over all ranks. Return the losses (B,), or their sum if there are ranks.
+    """Replace the gradients by their sums over all ranks. Return the losses (B,), or the sum over all ranks.
 
     Args:
         total: (B,) the loss of each document of this rank.

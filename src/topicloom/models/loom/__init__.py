@@ -1,8 +1,9 @@
 """Loom: variational pretraining of a topic model, then collapsed counting (CVB0) and sampling.
 
-`model.py` has the estimator and its network, and `collapsed.py` the counts, which the formulas of `cvb0.py` (counting
-stage) and `sampling.py` (sampling stage) improve. `pruning.py`, `relocation.py` and `background.py` change which topics
-there are.
+- model.py has the estimator and its network.
+- collapsed.py has the counts, the pruning of spare topics, and the division of background topics.
+- cvb0.py has the formulas of the counting stage, and sampling.py those of the sampling stage.
+- relocation.py joins topics that are nearly equal, and starts them again elsewhere.
 """
 
 from .model import Loom

@@ -1,8 +1,8 @@
 """The counting and sampling stages of Loom, whose topics and Dirichlet parameters come from counts, not from gradients.
 
-`CollapsedCounts` has the counts and passes over the documents; `cvb0.py` and `sampling.py` have the formulas. N_dk, the
-counts of topics in documents, are kept from one pass to the next. For very many documents they are `LargestCounts`,
-because an array of all of them would be too large.
+`CollapsedCounts` has the counts and passes over the documents; cvb0.py and sampling.py have the formulas. N_dk, the
+counts of topics in documents, are kept from one pass to the next. If an array of all of them would be too large,
+`LargestCounts` stores them.
 """
 
 from __future__ import annotations
