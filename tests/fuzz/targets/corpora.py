@@ -85,10 +85,17 @@ def refused(dense: np.ndarray[Any, Any], fractional: bool) -> bool:
     """Whether a matrix of counts is to be refused, by the rules of the documentation."""
     if dense.ndim != 2 or 0 in dense.shape or dense.dtype.kind not in "biuf":
         return True
-    with np.errstate(all="ignore"):
-        values = dense.astype(np.float32)
-    whole = fractional or bool((values == np.floor(values)).all())
-    return not (np.isfinite(values).all() and (values >= 0).all() and whole)
+    for number in dense.ravel().tolist():  # exact, as Python's integers, or its floats
+        value = float(number) if dense.dtype.char == "g" else number
+        if not math.isfinite(value) or value < 0:
+            return True
+        if not fractional and (value != int(value) or value > 2**24):
+            return True
+        if fractional and value and not 2.0**-126 <= value < 2.0**128 - 2.0**103:
+            with np.errstate(all="ignore"):
+                if float(np.float32(value)) != value:  # very small ones may be exact
+                    return True
+    return False
 
 
 def counts(case: Case) -> int:
@@ -121,8 +128,8 @@ def doubled(case: Case, given: Any) -> tuple[Any, np.ndarray[Any, Any]]:
     case.random.shuffle(order)
     data, row, column = coordinates.data[order], coordinates.row[order], coordinates.col[order]
     with np.errstate(all="ignore"):
-        dense = np.zeros(given.shape, np.float32)
-        np.add.at(dense, (row, column), data.astype(np.float32))
+        dense = np.zeros(given.shape, np.int64 if data.dtype.kind in "iu" and data.dtype != np.uint64 else np.float64)
+        np.add.at(dense, (row, column), data.astype(dense.dtype))
     if given.format == "coo":
         return sparse.coo_array((data, (row, column)), shape=given.shape), dense
     rows = row if given.format == "csr" else column
@@ -273,13 +280,13 @@ def check_equal(found: Corpus, corpus: Corpus) -> None:
 
 def filtered(all_counts: list[Counter[str]], min_df: Any, max_df: Any, remove_top: int, most: int | None) -> list[str]:
     """The vocabulary, by the rules of `Corpus.from_texts`."""
-    n_docs = len(all_counts)
+    n_with_words = sum(map(bool, all_counts))
     document, total = Counter(), Counter()  # type: ignore[var-annotated]
     for each in all_counts:
         document.update(each.keys())
         total.update(each)
-    low = min_df if isinstance(min_df, int) else min_df * n_docs
-    high = max_df if isinstance(max_df, int) else max_df * n_docs
+    low = min_df if isinstance(min_df, int) else min_df * n_with_words
+    high = max_df if isinstance(max_df, int) else max_df * n_with_words
     kept = [word for word in total if low <= document[word] <= high]
     kept = sorted(kept, key=lambda word: (-document[word], -total[word], word))[remove_top:]
     return sorted(kept, key=lambda word: (-total[word], word))[:most]
