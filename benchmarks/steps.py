@@ -33,7 +33,7 @@ import topicloom as tl
 from topicloom.models.loom import collapsed
 from topicloom.models.loom import model as loom_model
 from topicloom.models.loom.sampling import SamplingStage
-from topicloom.models.spare_topics import SpareTopics
+from topicloom.models.starting import SpareTopics
 from topicloom.nn import decoders, encoders, network, sparse
 from topicloom.training import batches, loop, monitors, state
 from topicloom.training.callbacks import Callback

@@ -16,7 +16,7 @@ from topicloom.models import Loom
 from topicloom.models.loading import load
 from topicloom.models.loom.collapsed import CollapsedCounts, Pruning, choose_topics
 from topicloom.models.loom.cvb0 import sharpen
-from topicloom.models.spare_topics import RANKINGS, select_topics
+from topicloom.models.starting import RANKINGS, select_topics
 from topicloom.ranking import top_words, word_scores
 
 CORPUS = synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=40).corpus

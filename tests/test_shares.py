@@ -18,7 +18,7 @@ from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.loading import load
-from topicloom.models.spare_topics import choose_distinct
+from topicloom.models.starting import choose_distinct
 from topicloom.nn.dirichlet_posteriors import Concentration
 from topicloom.nn.layers import norm_of_mean, norm_of_spread
 from topicloom.nn.posteriors import TopicShares
@@ -347,7 +347,7 @@ def test_removed_topics_leave_shares_and_seeded_ones_keep_numbers(monkeypatch):
         seen.update(topics=topic_word, shares=shares, coherence=coherence, protected=protected)
         return np.array([3, 5, 8, 9]), heirs
 
-    monkeypatch.setattr("topicloom.models.spare_topics.choose_distinct", choose)
+    monkeypatch.setattr("topicloom.models.starting.choose_distinct", choose)
     with torch.no_grad():
         state.network.shares.logits.normal_(generator=torch.Generator().manual_seed(1))
         before = state.network.shares().numpy()

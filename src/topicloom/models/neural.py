@@ -30,8 +30,7 @@ from ..training.loop import Monitor, end_training, train_stages
 from ..training.monitors import CollapseSign, NotFinite, Sign, TooLittleMemory
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
 from .base import TopicModel
-from .spare_topics import SpareTopics, spare_at_start
-from .starting import STAGE, start_at_clusters
+from .starting import STAGE, SpareTopics, spare_at_start, start_at_clusters
 from .words import Words, with_fields
 
 # Settings that are the same in all papers. `published` of a class starts from them; docs/published.md has the sources.

@@ -23,7 +23,7 @@ from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
 from ...nn.sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 from ...training.batches import BatchReader
-from ..spare_topics import Array, in_place, mean_coherence, overlaps, ranked_words, reference_of
+from ..starting import Array, in_place, mean_coherence, overlaps, ranked_words, reference_of
 from .cvb0 import (
     MAX_ALPHA,
     MIN_ALPHA,
@@ -159,7 +159,7 @@ class BackgroundDivision:
         return left / left.sum()
 
 
-# Pruning of spare topics. Other models than Loom remove theirs by the rules of spare_topics.py.
+# Pruning of spare topics. Other models than Loom remove theirs as `SpareTopics` does.
 
 # (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
 Selector = Callable[[Tensor, Tensor, int, Tensor], Tensor]

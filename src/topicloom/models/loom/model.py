@@ -45,7 +45,7 @@ from ..base import theta_of
 from ..gsm import GSM, GSMNetwork
 from ..inference import Array
 from ..neural import LARGEST_BATCH
-from ..spare_topics import MAX_SPARE, select_topics
+from ..starting import MAX_SPARE, select_topics
 from ..words import Words
 from .collapsed import N_SAMPLED, BackgroundDivision, CoherenceSelector, CollapsedCounts, in_random_halves
 from .relocation import Relocation
