@@ -19,7 +19,7 @@ def hostile_corpus(n_docs: int = 60) -> tl.Corpus:
     for row in range(n_docs):
         counts[row, [2 * (row % 2), 2 * (row % 2) + 1]] = 3
         counts[row, [4 + row % len(WORDS), 4 + (row + 7) % len(WORDS)]] = 1
-    moments = np.linspace(-6e10, 2.5e11, n_docs)  # seconds, from the year 68 to the year 9892
+    moments = np.linspace(-5.9e10, 3.25e10, n_docs)  # seconds, from the year 100 to the year 2999
     return tl.Corpus.from_counts(
         counts,
         words,
