@@ -71,7 +71,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
-    return train(tmp_path_factory.mktemp("service"), texts, "--topics", 3)
+    return train(tmp_path_factory.mktemp("service"), texts, "--topics", 3, "--max-df", 0.6)
 
 
 @pytest.fixture(scope="module")
