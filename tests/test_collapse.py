@@ -139,7 +139,7 @@ def test_the_sampler_is_measured_at_its_end():
 def test_the_sampler_refuses_more_tokens_than_fit_into_memory():
     pytest.importorskip("tomotopy")
     with pytest.raises(InputError, match=r'keeps every token in memory.*`method="variational"`'):
-        LDA(2, method="gibbs").fit(np.full((2, 3), 2.0**28))
+        LDA(2, method="gibbs").fit(np.full((8, 8), 2.0**24))
 
 
 # Warnings.

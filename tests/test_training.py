@@ -226,7 +226,7 @@ def test_without_a_patience_nothing_stops():
 
 
 def test_large_raw_counts_are_not_blamed_on_the_learning_rate():
-    counts = synthetic_lda(50, 3, 20, doc_length=20, random_state=0).corpus.counts.toarray() * 1e9
+    counts = synthetic_lda(50, 3, 20, doc_length=20, random_state=0).corpus.counts.toarray() * 1e6
     model = NVDM.as_published(3, epochs=1, random_state=0)
     with pytest.raises(TrainingDivergedError, match=r"try `encoder_input='log1p'`$"):
         model.fit(counts)
