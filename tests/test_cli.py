@@ -18,7 +18,7 @@ import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
 from topicloom.cli import COMMANDS, load_command
 from topicloom.cli.shell import print_table
-from topicloom.files.content import read_config
+from topicloom.files.content import read_yaml_or_toml
 
 RUN_FILES = {
     "state.safetensors",
@@ -442,11 +442,11 @@ def test_files_that_cannot_be_read(data, tmp_path):
 
 def test_yaml_is_of_this_century(tmp_path):
     (tmp_path / "c.yaml").write_text("a: 1e-3\nb: no\nc: ~\nd: 'true'\ne: true\nf: -3\ng: 2020-01-01\nh: {3: [x]}\n")
-    assert read_config(tmp_path / "c.yaml") == {
+    assert read_yaml_or_toml(tmp_path / "c.yaml") == {
         "a": 1e-3, "b": "no", "c": None, "d": "true", "e": True, "f": -3, "g": "2020-01-01", "h": {3: ["x"]}
     }  # fmt: skip
     (tmp_path / "c.yaml").write_text("")
-    assert read_config(tmp_path / "c.yaml") == {}
+    assert read_yaml_or_toml(tmp_path / "c.yaml") == {}
 
 
 def test_models_are_listed_with_what_they_are():

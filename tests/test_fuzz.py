@@ -19,7 +19,7 @@ from topicloom.corpus import Corpus
 from topicloom.corpus.fields import parse_times
 from topicloom.embeddings import read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
-from topicloom.files.content import read_config
+from topicloom.files.content import read_yaml_or_toml
 from topicloom.text import Pretokenized, make_tokenizer, read
 from topicloom.text.tokenizing import token_spans
 from topicloom.topics.edits import checked_edits, read_edits
@@ -102,7 +102,7 @@ def test_lists_that_aliases_repeat_on_the_command_line(capsys, monkeypatch):
 def test_an_alias_of_a_single_value(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("topics: &n 5\nseed: *n\n")
-    assert read_config(path) == {"topics": 5, "seed": 5}
+    assert read_yaml_or_toml(path) == {"topics": 5, "seed": 5}
 
 
 def test_a_fasttext_file_with_fewer_words_than_it_announces():

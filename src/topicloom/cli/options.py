@@ -76,10 +76,10 @@ def _apply_config(context: typer.Context, path: Path | None) -> dict[str, Any]:
     """Make the values in a file the defaults of the options with these names. Return its settings of the model."""
     if path is None:
         return {}
-    from ..files.content import read_config
+    from ..files.content import read_yaml_or_toml
 
     try:
-        found = read_config(path)
+        found = read_yaml_or_toml(path)
         settings = found.pop("settings", None) or {}
         if not isinstance(settings, dict):
             raise InputError(f"{path}: settings should be names with values; it is {settings!r}")

@@ -265,7 +265,7 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 # Configuration files in YAML or TOML. Neither parser is imported before it is used.
 
 
-def read_config(path: Path, example: str = "model: gsm") -> dict[str, Any]:
+def read_yaml_or_toml(path: Path, example: str = "model: gsm") -> dict[str, Any]:
     """Return the names and values in a .toml, .yaml or .yml file.
 
     YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian). An alias

@@ -30,7 +30,7 @@ import yaml
 from ..display import printable
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file
-from ..files.content import DIGESTS, content_digest, read_config
+from ..files.content import DIGESTS, content_digest, read_yaml_or_toml
 from ..messages import brief, nearest
 from ..settings import require_seed
 from ..text.strings import replace_surrogates
@@ -336,7 +336,7 @@ def write_edits(path: str | Path, edits: Sequence[Edit], fingerprint: str, *, se
 
 
 class _Dumper(yaml.SafeDumper):
-    """A dumper that quotes names such as 1e5, which `read_config` would read as numbers."""
+    """A dumper that quotes names such as 1e5, which `read_yaml_or_toml` would read as numbers."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
@@ -356,7 +356,7 @@ def read_edits(path: str | Path) -> EditsFile:
         InputError: the file cannot be read, or an edit in it has not the form of one; the message names the file.
     """
     path = Path(path)
-    found = read_config(path, "edits: [{merge: [3, 7]}]")
+    found = read_yaml_or_toml(path, "edits: [{merge: [3, 7]}]")
     digest = found.pop(DIGESTS, None)
     if digest is not None and digest != content_digest(found):
         raise ModelFileError(

@@ -17,7 +17,7 @@ import topicloom as tl
 from hostile import MARKS, PLAIN_WORDS, SEPARATORS, SURROGATES
 from topicloom.embeddings import WordVectors, read_document_vectors, read_word_vectors
 from topicloom.errors import InputError
-from topicloom.files.content import read_config
+from topicloom.files.content import read_yaml_or_toml
 from topicloom.text import Document, read
 from topicloom.topics.edits import checked_edits, read_edits, write_edits
 
@@ -237,7 +237,7 @@ def config(case: Case) -> int:
     ending = case.pick(["yaml", "toml"])
     path = case.write(f"config.{ending}", markup(case, TOML if ending == "toml" else case.pick([CONFIG, YAML])))
     try:
-        found = read_config(path)
+        found = read_yaml_or_toml(path)
     except InputError as error:
         return refusal(error, path)
     assert isinstance(found, dict) and all(isinstance(name, str) for name in found)
