@@ -394,7 +394,7 @@ def test_a_bare_model_is_measured_and_stays_as_it_is(run, tmp_path):
     before = sorted(path.name for path in (run / "model").iterdir())
     result = call("evaluate", run / "model", tmp_path / "test.txt")
     assert result.exit_code == 0, result.output
-    assert "does not say which file it was trained on" in result.stderr
+    assert "does not name its documents" in result.stderr
     assert "perplexity_bound" in result.stdout
     assert sorted(path.name for path in (run / "model").iterdir()) == before
 

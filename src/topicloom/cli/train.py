@@ -18,7 +18,7 @@ import typer
 
 from .._version import __version__
 from ..errors import InputError, TrainingInterrupted
-from ..files import holds_corpus
+from ..files import holds_corpus, holds_stopped_run
 from ..preparing import ReadOptions
 from .options import (
     Allow,
@@ -348,7 +348,7 @@ def continue_run(
         monitor_every: the number of epochs between two measurements.
         held_out: validation and test documents, if they differ from those of the run.
     """
-    from ..topics.saved import CHECKPOINTS, STATE, is_finished, is_stopped
+    from ..topics.saved import CHECKPOINTS, STATE, is_finished
     from ..training.checkpoints import epochs_added, goes_beyond
 
     run = outcome.out
@@ -366,12 +366,12 @@ def continue_run(
                 print_json({"run": str(run)})
             return
         model, about = _estimator(run, device, allow, outcome)
-        if is_stopped(run) and not (outcome.resume or outcome.overwrite):
+        if holds_stopped_run(run) and not (outcome.resume or outcome.overwrite):
             raise InputError(
                 f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
             )
         # Before the first checkpoint of the added epochs, there is only the state from which they begin.
-        goes_on = is_stopped(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
+        goes_on = holds_stopped_run(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
         held_out.check(model)
         noted = about.get("source")
         corpus, validation = _documents(run, model, noted, source, options, held_out, quiet=outcome.quiet)

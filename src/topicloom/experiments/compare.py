@@ -36,6 +36,7 @@ from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
 from ..settings import check_settings, settings_as_text
 from ..text.strings import load_array
+from ..topics.saved import CONFIG
 from ..topics.shares import holm
 from .jobs import (
     HELD_OUT,
@@ -892,7 +893,7 @@ class _Fit(FittingWork):
 
     def is_complete(self, row: Row) -> bool:
         """Whether the files of a fit of an earlier call are still there."""
-        has_model = not self.keep_models or (self.model_folder(row) / "config.json").is_file()
+        has_model = not self.keep_models or (self.model_folder(row) / CONFIG).is_file()
         return has_model and self.topics(row) is not None
 
     def topics(self, row: Row) -> Array | None:

@@ -30,6 +30,7 @@ from ..metrics.catalogue import Use
 from ..models.base import TopicModel
 from ..processes import Job, LocalPool, Lost, Row, Sent, Work, attempt, attempt_sent, cluster_pool, name_of, row_of_loss
 from ..text import CustomTokenizer
+from ..topics.saved import CONFIG
 
 
 def run_jobs(
@@ -224,7 +225,6 @@ def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row
 # that see the directory of the experiment read the documents there. The others receive them.
 
 _Files = dict[str, "bytes | dict[str, bytes]"]  # the content of a file, or the contents of the files of a directory
-_MODEL_MARKER = "config.json"
 
 
 def _on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
@@ -284,7 +284,7 @@ def _write(folder: Path, files: _Files) -> None:
             with atomic_file(folder / name) as temporary:
                 temporary.write_bytes(content)
             continue
-        with atomic_directory(folder / name, _MODEL_MARKER, overwrite=True) as directory:
+        with atomic_directory(folder / name, CONFIG, overwrite=True) as directory:
             for file, each in content.items():
                 (directory / file).parent.mkdir(parents=True, exist_ok=True)
                 (directory / file).write_bytes(each)

@@ -32,6 +32,7 @@ from ..models.base import TopicModel
 from ..models.loading import load
 from ..processes import Job, Row, connected, described
 from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
+from ..topics.saved import CONFIG
 from .compare import estimator
 from .jobs import (
     Evaluator,
@@ -357,7 +358,7 @@ class TrialWork(FittingWork):
 
     def is_complete(self, row: Row) -> bool:
         """Whether the model of a finished fit is still there."""
-        return (self.model_folder(row) / "config.json").is_file()
+        return (self.model_folder(row) / CONFIG).is_file()
 
 
 class Search:
@@ -460,10 +461,10 @@ class Search:
 
     def _saved(self, settings: Mapping[str, Any]) -> TopicModel | None:
         """Return the model that an earlier call kept, or None if it is missing, damaged or of another trial."""
-        if self.place is None or not (self.place / "config.json").is_file():
+        if self.place is None or not (self.place / CONFIG).is_file():
             return None
         with suppress(InputError):
-            found = read_json(self.place / "config.json").get("settings", {})
+            found = read_json(self.place / CONFIG).get("settings", {})
             if all(found.get(name) == value for name, value in settings.items()):
                 return self.loaded(self.place)
         return None

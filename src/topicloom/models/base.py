@@ -809,7 +809,7 @@ class TopicModel(
         check_is_fitted(self, "components_")
         place = as_path(directory, "directory")
         try:
-            with atomic_directory(place, "config.json", overwrite=overwrite, known=MODEL_FILES) as folder:
+            with atomic_directory(place, CONFIG, overwrite=overwrite, known=MODEL_FILES) as folder:
                 self._write(folder)
         except SafetensorError as error:
             reason = str(error).splitlines()[0]

@@ -35,6 +35,7 @@ from ..topics.saved import (
     PICTURES,
     REPEATED,
     STATE,
+    TOPICS,
     is_run_file,
     is_too_large,
     read_metrics,
@@ -42,7 +43,7 @@ from ..topics.saved import (
     write_metrics,
     write_stored,
 )
-from ..topics.table import describe, write_documents, write_topics
+from ..topics.table import BOM, describe, write_documents, write_topics
 from ..training.callbacks import JsonLines, RunState
 from ..training.checkpoints import Checkpoints, machine, versions
 from .wording import FigureLanguage
@@ -156,7 +157,7 @@ def write(
     with _new_run(folder) as staged:
         model.save(staged / "model")
         table = describe(model, documents.shares, _WORDS_IN_TABLE)
-        write_topics(staged / "topics.csv", table, documents, excel=options.excel)
+        write_topics(staged / TOPICS, table, documents, excel=options.excel)
         if options.doc_topics != "none":
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
@@ -422,7 +423,7 @@ def options_of(run: Path) -> RunOptions:
     """Return the options that write the same files as an earlier run has."""
     kinds: list[DocTopics] = ["csv", "parquet"]
     table = next((kind for kind in kinds if (run / f"doc_topics.{kind}").is_file()), None)
-    excel = (run / "topics.csv").is_file() and (run / "topics.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    excel = (run / TOPICS).is_file() and (run / TOPICS).read_bytes().startswith(BOM.encode())
     return RunOptions(doc_topics=table or "none", documents=True, excel=excel, explorer=(run / PAGE).is_file())
 
 
@@ -577,7 +578,7 @@ def _read_again(folder: Path, model: TopicModel, about: dict[str, Any], request:
     """The documents of the run, from their file."""
     source = _source(about)
     if not source:
-        raise InputError(f"{folder} does not say which file it was trained on; give the documents to evaluate on")
+        raise InputError(f"{folder} does not name its documents; give the documents to evaluate on")
     reading = source.get("reading", {}) | (request.reading or {} if request.new is None else {})
     if column := source.get("split"):
         further = model.tokenizer_, reading, model.origin.fields_

@@ -17,10 +17,10 @@ from ..messages import counted
 from ..text import AnyTokenizer, detect_language
 from ..text.languages import language_name
 
-_DOCUMENTS_SHOWN, _CHARACTERS_SHOWN = 10, 200  # in a notebook; the second of each document
-# If more than this share of documents has no known word, the user probably made a mistake.
-_MOST_EMPTY = 0.5
-_FEWEST_CHECKED = 20  # documents; fewer are not checked
+# A notebook shows this many documents, and this many characters of each text.
+_DOCUMENTS_SHOWN, _CHARACTERS_SHOWN = 10, 200
+# If more than this share of at least this many documents has no known word, the user probably made a mistake.
+_MOST_EMPTY, _FEWEST_CHECKED = 0.5, 20
 _LANGUAGE_SAMPLE = 200  # documents by which the language is recognised
 
 

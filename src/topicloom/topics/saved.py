@@ -81,7 +81,13 @@ class SavedTopics:
         return complete_names(self.given_names, self.topics(3))
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
-        """Return the words that stand for each topic, best first; as `TopicModel.topics`."""
+        """Return the words that stand for each topic, best first.
+
+        Args:
+            top_n: the number of words of a topic; there are fewer if the vocabulary has fewer.
+            relevance: 1 ranks words by probability, 0 by lift (p(w|k) / p(w)). None is the rule of the package, a
+                relevance of 0.5 with little effect of the lift of rare words.
+        """
         return [[self.vocabulary[word] for word in row] for row in self.word_ids(top_n, relevance)]
 
     def word_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
@@ -359,7 +365,7 @@ PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
 PAGE = "explorer.html"
 REPEATED = "train.yaml"  # the options of the training
-_TABLES = ("topics.csv", "doc_topics.csv", "doc_topics.parquet", METRICS)
+_TABLES = (TOPICS, "doc_topics.csv", "doc_topics.parquet", METRICS)
 RUN_FILES = frozenset(
     {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, REPEATED, *PICTURES}
 )
@@ -382,7 +388,7 @@ def require_place(folder: Path, overwrite: bool = False, resume: bool = False) -
     Raises:
         InputError: `folder` holds a run, or other files, and `overwrite` is off; or it is a file.
     """
-    if is_stopped(folder):
+    if holds_stopped_run(folder):
         if not (resume or overwrite):
             raise InputError(
                 f"{folder} holds a run that was stopped; `resume=True` goes on with it, `overwrite=True` starts again"
@@ -393,20 +399,15 @@ def require_place(folder: Path, overwrite: bool = False, resume: bool = False) -
         return
     if not (overwrite and folder.is_dir()):
         require_free(folder, LOG)
-    require_free(folder / "model", "config.json", overwrite, MODEL_FILES)
+    require_free(folder / "model", CONFIG, overwrite, MODEL_FILES)
     documents = folder / DOCUMENTS
     if documents.exists() and not holds_only_documents(documents):
         raise InputError(f"{documents} holds files that no run wrote, and is not overwritten; give another place")
 
 
-def is_stopped(folder: Path) -> bool:
-    """Whether a directory has checkpoints of a run that was stopped before it was complete."""
-    return holds_stopped_run(folder)
-
-
 def is_finished(folder: Path) -> bool:
     """Whether a directory has a run that is complete, with the final state of its training."""
-    return (folder / STATE).is_file() and not is_stopped(folder)
+    return (folder / STATE).is_file() and not holds_stopped_run(folder)
 
 
 def is_unfinished(folder: Path) -> bool:
