@@ -75,7 +75,7 @@ def test_terms_and_stages_are_those_of_the_explorers_page():
     assert {name: wording.term_name(name, "zh") for name in there} == there
     stages = dict(re.findall(r'(\w+): "(.*?)"', re.search(r"stages: \{ (pretraining.*?) \}", page)[1]))
     assert {name: wording.stage_name(name, "zh") for name in stages} == stages
-    assert set(wording._TERMS) == set(wording._TERM_NAMES)
+    assert set(wording._TERM_MEANINGS) == set(wording._TERM_NAMES)
     assert (wording.term_name("own_term", "zh"), wording.stage_name("own", "zh")) == ("own term", "own")
 
 
@@ -154,7 +154,7 @@ def no_font(monkeypatch):
 def rows(epochs=6):
     measured = {name: 0.5 for name, measure in CATALOGUE.items() if "monitor" in measure.uses}
     watched = {"active_topics": 2, "duplicate_topics": 1, "frequent_mass": 0.4, "active_units_by_divergence": 3}
-    terms = dict.fromkeys([*wording._TERMS], 1.0)
+    terms = dict.fromkeys([*wording._TERM_MEANINGS], 1.0)
     return [
         {"epoch": epoch, **terms, **measured, **watched, "lowest_topic_diversity": 0.5,
          "kl_per_dimension": [0.1] * (4 if epoch < 3 else 3), "stage": "pretraining" if epoch < 4 else "counting"}

@@ -19,7 +19,7 @@ from ..display import as_markup
 from ..errors import MissingExtraError
 from ..metrics import CATALOGUE
 from . import comparison_words as words
-from .wording import N_TOPICS, Language, joined, title_of
+from .wording import N_TOPICS, NUMBER_OF_TOPICS, Language, joined, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -194,7 +194,7 @@ def _failed(found: PageContent, language: Language) -> list[str]:
 
 def _table(found: PageContent, part: str, language: Language) -> str:
     lines = found.tables[part]
-    titles = [words.MODEL(language), words.N_TOPICS(language)]
+    titles = [words.MODEL(language), NUMBER_OF_TOPICS(language)]
     titles += [title_of(CATALOGUE[name], language) for name in found.measures]
     rows = []
     for line in lines:

@@ -52,7 +52,6 @@ CURVE = Phrase(
 )
 RECOMMENDED = Phrase("{model}: {reason}", "{model}：{reason}")
 MODEL = Phrase("model", "模型")
-N_TOPICS = Phrase("topics", "主题数")
 PAIRED = Phrase("Paired tests", "配对检验")
 PAIRED_NOTE = Phrase(
     "For each measure, the model that is best on the validation documents is compared with every other model on the "

@@ -94,7 +94,7 @@ _TERM_NAMES = {
     "balance": Phrase("balance", "均衡项"),
     "critic_loss": Phrase("critic loss", "判别器的损失"),
 }
-_TERMS = {  # of the losses; terms of a user's own model have no explanation
+_TERM_MEANINGS = {  # The terms of a user's own model have none.
     "loss": Phrase("what training minimises, all terms together", "训练要降到最低的量，即各项之和"),
     "reconstruction": Phrase(
         "how surprising the words of a document are, given its topics", "已知文档的主题时，其中的词有多出乎意料"
@@ -134,7 +134,7 @@ def term_name(name: str, language: Language) -> str:
 def term_explained(name: str, language: Language) -> str:
     """Return the name of a term of the loss with its explanation, if it has one."""
     shown = term_name(name, language)
-    return _EXPLAINED(language, name=shown, meaning=_TERMS[name](language)) if name in _TERMS else shown
+    return _EXPLAINED(language, name=shown, meaning=_TERM_MEANINGS[name](language)) if name in _TERM_MEANINGS else shown
 
 
 # Measures.
@@ -198,7 +198,7 @@ def meaning_of(measure: Measure, language: Language) -> str:
 # Titles, labels of axes, legends and notes of pictures.
 
 TOPIC = Phrase("topic {topic}", "主题 {topic}")
-TOPICS = Phrase("topics", "主题数")
+NUMBER_OF_TOPICS = Phrase("topics", "主题数")
 N_TOPICS = Phrase("{n} topics", "{n} 个主题")
 OTHER_TOPICS = Phrase("other topics", "其他主题")
 DOCUMENT = Phrase("document {id}", "文档 {id}")

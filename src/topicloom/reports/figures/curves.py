@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from ...metrics import CATALOGUE, Measure
 from .. import wording as words
 from ..wording import (
-    TOPICS,
+    NUMBER_OF_TOPICS,
     Language,
     axis_of,
     changes_of_stage,
@@ -263,7 +263,7 @@ def _by_epoch(
     _mark_stages(all_axes, history, language)
     if below:
         figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
-    letter(figure, fonts_for(words.characters(language), font))
+    letter(figure, fonts_for(characters(language), font))
     return figure
 
 
@@ -341,7 +341,7 @@ def dot_panels(
     series_names = [name for series in panels.values() for name in series]
     fonts = fonts_for([*names, *panels, *series_names], font)
     figure = Figure(figsize=(_PANEL_WIDTH * columns, max(1.6, height) * max(1, rows)), layout="constrained")
-    with_room(figure)
+    _with_room(figure)
     all_axes = figure.subplots(max(1, rows), columns, squeeze=False, sharey=True).ravel()
     for axes in all_axes[len(panels) :]:
         axes.set_visible(False)
@@ -375,7 +375,7 @@ def dot_panels(
     return figure
 
 
-def with_room(figure: Figure) -> None:
+def _with_room(figure: Figure) -> None:
     """Keep the labels below the upper panels of a figure away from the titles of the lower ones."""
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
@@ -405,7 +405,7 @@ def n_topics_curve(
     columns = min(_MOST_COLUMNS, max(1, len(values)))
     rows = max(1, -(-len(values) // columns))
     figure = Figure(figsize=(_PANEL_WIDTH * columns, 2.8 * rows), layout="constrained")
-    with_room(figure)
+    _with_room(figure)
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in all_axes[len(values) :]:
         axes.set_visible(False)
@@ -422,7 +422,7 @@ def n_topics_curve(
         axes.set_xticks(sizes, [str(k) for k in sizes])
         axes.minorticks_off()
         axes.tick_params(labelsize=8)
-        axes.set_xlabel(TOPICS(language), fontsize=8)
+        axes.set_xlabel(NUMBER_OF_TOPICS(language), fontsize=8)
         axes.grid(alpha=0.3)
     models = list(next(iter(values.values()), {}))
     if len(models) > 1:

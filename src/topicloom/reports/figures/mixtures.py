@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from ...errors import InputError, SettingError
 from .. import wording as words
-from ..wording import DOCUMENT, INTERPOLATION, OTHER_TOPICS, SIMPLEX, TOPIC, Language, characters
+from ..wording import Language, characters
 from .style import (
     BLACK,
     BLUE,
@@ -90,7 +90,7 @@ def sparsity(
         axes.xaxis.label.set(fontsize=8, color=GREY)
         axes.yaxis.label.set(fontsize=8, color=GREY)
         axes.spines[["top", "right"]].set_visible(False)
-    letter(figure, fonts_for(words.characters(language), font))
+    letter(figure, fonts_for(characters(language), font))
     return figure
 
 
@@ -196,7 +196,7 @@ def simplex(
     generator = np.random.default_rng(random_state)
     columns = min(_TRIANGLES_IN_A_ROW, len(parameters))
     rows = math.ceil(len(parameters) / columns)
-    figure = noted(max(5.0, 2.7 * columns), 2.75 * rows, SIMPLEX(language))
+    figure = noted(max(5.0, 2.7 * columns), 2.75 * rows, words.SIMPLEX(language))
     figure.subplots_adjust(wspace=0.1, hspace=0.2)
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in all_axes:
@@ -219,7 +219,7 @@ def _triangle(
     x, y = (theta @ _CORNERS).T
     axes.scatter(x, y, size, BLUE, alpha=0.5, linewidths=0, clip_on=False, zorder=3)
     for corner, (ha, va) in enumerate((("left", "top"), ("right", "top"), ("center", "bottom"))):
-        name = TOPIC(language, topic=corner)
+        name = words.TOPIC(language, topic=corner)
         shift = -0.04 if va == "top" else 0.03
         axes.text(_CORNERS[corner, 0], _CORNERS[corner, 1] + shift, name, ha=ha, va=va, fontsize=8, color=GREY)
     equal = len(set(parameter.tolist())) == 1
@@ -278,16 +278,16 @@ def interpolation_strip(
     shown.sort(key=lambda topic: float((path.theta[:, topic] * path.positions).sum() / path.theta[:, topic].sum()))
     colours = dict(zip(shown, colours_of(len(shown)), strict=True))
     labels = [shortened(names[topic], 32) for topic in shown]
-    used = (*labels, *titles, *characters(language), *(word for words in path.words for word in words))
+    used = (*labels, *titles, *characters(language), *(word for best in path.words for word in best))
     fonts = fonts_for(used, font)
     width = _LEFT_MARGIN + _STEP_WIDTH * steps + _LEGEND_WIDTH
     to_bars, words_height = _TITLES_HEIGHT + _BARS_HEIGHT, _WORD_HEIGHT * n_words
-    figure = noted(width, to_bars + 0.25 + words_height, INTERPOLATION(language), fonts=fonts)
+    figure = noted(width, to_bars + 0.25 + words_height, words.INTERPOLATION(language), fonts=fonts)
     height = figure.get_figheight()
     left, across = _LEFT_MARGIN / width, _STEP_WIDTH * steps / width
     bars = figure.add_axes((left, 1 - to_bars / height, across, _BARS_HEIGHT / height))
     below = figure.add_axes((left, 1 - (to_bars + 0.22 + words_height) / height, across, words_height / height))
-    _draw_bars(bars, path, shown, labels, colours, fonts, OTHER_TOPICS(language))
+    _draw_bars(bars, path, shown, labels, colours, fonts, words.OTHER_TOPICS(language))
     for side, title in enumerate(titles):
         shown_title = shortened(title, int(12 * (width - _LEFT_MARGIN)))
         figure.text(
@@ -346,4 +346,4 @@ def _draw_bars(
 def _title(path: Interpolation, side: int, language: Language) -> str:
     end = path.ends[side]
     text = " ".join(end.texts[0].split()) if end.texts is not None else ""
-    return text or DOCUMENT(language, id=end.ids[0])
+    return text or words.DOCUMENT(language, id=end.ids[0])
