@@ -53,10 +53,18 @@ from .jobs import (
 if TYPE_CHECKING:
     from ..reports.comparison_page import PageContent
 
+logger = logging.getLogger("topicloom")
 
 Array = npt.NDArray[Any]
+Models = Sequence[str | TopicModel] | Mapping[str, TopicModel]
+OnResult = Callable[[int, int, Row], None]
 
+DEFAULT_MODELS = (
+    "loom", "gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda:method=gibbs", "lda:method=variational",
+)  # fmt: skip
 _CHOOSING_MEASURES = ("perplexity_completion", "document_npmi")  # of the number of topics
+_CONFIDENCE_OF_INTERVALS = 0.95  # of the differences between models
+_WORDS_OF_TOPIC = 10  # in the row of a fit
 _LONGEST_NAME = 60  # characters of a model's name in a file's name
 
 # The recommended number of topics.
@@ -205,7 +213,7 @@ def _shown(name: str, score: float) -> str:
     return f"{score * CATALOGUE[name].better:.{CATALOGUE[name].digits}f}"
 
 
-# The comparison.
+# The result of a comparison.
 
 
 @dataclass(frozen=True, repr=False)
@@ -609,6 +617,37 @@ class Comparison:
         )
 
 
+def paired_difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> dict[str, Any]:
+    """Compare two series of values, pair by pair.
+
+    Args:
+        ours, theirs: (n,) values; a pair with NaN or an infinite value is left out.
+
+    Returns:
+        difference (the mean of ours minus theirs), low and high (its 95 % confidence interval by Student's t), pairs
+        (their number), and p (two-sided, of the paired t-test). What cannot be computed is None: interval and p need at
+        least two pairs, and differences that are not all the same.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.experiments.compare import paired_difference
+        >>> found = paired_difference(np.array([0.5, 0.75, np.nan]), np.array([0.25, 0.25, 0.1]))
+        >>> found["difference"], found["pairs"]
+        (0.375, 2)
+    """
+    from scipy.stats import t, ttest_rel
+
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    differences = ours[both] - theirs[both]
+    n = len(differences)
+    mean = float(differences.mean()) if n else None
+    row = {"difference": mean, "low": None, "high": None, "pairs": n, "p": None}
+    if mean is None or n < 2 or not differences.std() > 0:
+        return row
+    margin = float(t.ppf((1 + _CONFIDENCE_OF_INTERVALS) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    return row | {"low": mean - margin, "high": mean + margin, "p": float(ttest_rel(ours[both], theirs[both]).pvalue)}
+
+
 def job_name(job: Mapping[str, Any]) -> str:
     """Return a name for the files of a fit, such as "gsm-20-0"."""
     name = job["model"]
@@ -623,16 +662,7 @@ def _check_part(on: str) -> None:
         raise SettingError(f'`on` should be "validation" or "test"; it is {on!r}')
 
 
-logger = logging.getLogger("topicloom")
-
-_CONFIDENCE_OF_INTERVALS = 0.95  # of the differences between models
-
-DEFAULT_MODELS = (
-    "loom", "gsm", "etm", "wlda", "gmntm", "dirichletvae", "prodlda", "lda:method=gibbs", "lda:method=variational",
-)  # fmt: skip
-Models = Sequence[str | TopicModel] | Mapping[str, TopicModel]
-OnResult = Callable[[int, int, Row], None]
-_WORDS = 10
+# The fits of a comparison.
 
 
 def compare(
@@ -878,7 +908,7 @@ class _Fit(FittingWork):
             "version": __version__,
             "seconds": seconds,
             "measures": {part: {**values, "seconds": seconds} for part, values in found.items()},
-            "words": model.topics(_WORDS),
+            "words": model.topics(_WORDS_OF_TOPIC),
             "topics": file_digest(self.topics_file(job)),
         }
 
@@ -919,34 +949,3 @@ def _add_stability(work: _Fit, rows: Sequence[Row]) -> None:
             if others:
                 for part in HELD_OUT:
                     row["measures"][part]["topic_distance"] = float(metrics.topic_distance(own, others))
-
-
-def paired_difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> dict[str, Any]:
-    """Compare two series of values, pair by pair.
-
-    Args:
-        ours, theirs: (n,) values; a pair with NaN or an infinite value is left out.
-
-    Returns:
-        difference (the mean of ours minus theirs), low and high (its 95 % confidence interval by Student's t), pairs
-        (their number), and p (two-sided, of the paired t-test). What cannot be computed is None: interval and p need at
-        least two pairs, and differences that are not all the same.
-
-    Examples:
-        >>> import numpy as np
-        >>> from topicloom.experiments.compare import paired_difference
-        >>> found = paired_difference(np.array([0.5, 0.75, np.nan]), np.array([0.25, 0.25, 0.1]))
-        >>> found["difference"], found["pairs"]
-        (0.375, 2)
-    """
-    from scipy.stats import t, ttest_rel
-
-    both = np.isfinite(ours) & np.isfinite(theirs)
-    differences = ours[both] - theirs[both]
-    n = len(differences)
-    mean = float(differences.mean()) if n else None
-    row = {"difference": mean, "low": None, "high": None, "pairs": n, "p": None}
-    if mean is None or n < 2 or not differences.std() > 0:
-        return row
-    margin = float(t.ppf((1 + _CONFIDENCE_OF_INTERVALS) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
-    return row | {"low": mean - margin, "high": mean + margin, "p": float(ttest_rel(ours[both], theirs[both]).pvalue)}

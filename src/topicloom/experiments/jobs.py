@@ -32,6 +32,14 @@ from ..processes import Job, LocalPool, Lost, Row, Sent, Work, attempt, attempt_
 from ..text import CustomTokenizer
 from ..topics.saved import CONFIG
 
+Measures = dict[str, float]
+Parts: TypeAlias = "Split | Sequence[Any] | str | None"
+_Files = dict[str, "bytes | dict[str, bytes]"]  # the content of a file, or the contents of the files of a directory
+
+HELD_OUT = ("validation", "test")
+_COMPARED: tuple[Use, ...] = ("comparison",)
+_OF_SEVERAL_FITS = {"seconds", "other runs"}  # needs that only the caller, who makes several fits, can meet
+
 
 def run_jobs(
     jobs: Sequence[Job],
@@ -127,6 +135,93 @@ def _key(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)
 
 
+# Jobs in worker processes.
+
+
+def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
+    """Do jobs in worker processes, in their order, and yield the row of each job as soon as it is done."""
+
+    def named(number: int) -> str:
+        return name_of(jobs[number])
+
+    with LocalPool(attempt_sent, named, n_jobs) as pool:
+        sent = pool.share(work, "the models")
+        for number, job in enumerate(jobs):
+            pool.begin(number, sent, job)
+        while len(pool):
+            number, row = pool.next()
+            yield row_of_loss(jobs[number], row) if isinstance(row, Lost) else row
+
+
+# Jobs on the nodes of a Ray cluster.
+#
+# The files that a job writes come back with its row, so the nodes need not share a file system with this machine. Nodes
+# that see the directory of the experiment read the documents there. The others receive them.
+
+
+def _on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
+    """Do jobs on the nodes of a cluster, in their order, and yield the row of each job as soon as it is done."""
+    if not jobs:
+        return
+
+    def named(number: int) -> str:
+        return name_of(jobs[number])
+
+    with cluster_pool(address, _fit_on_node, named) as pool:
+        sent = pool.share(work, "the models")
+        parts = None
+        for number, job in enumerate(jobs):
+            pool.begin(number, sent, job, work.documents.digest, None)
+        while len(pool):
+            number, done = pool.next()
+            if isinstance(done, Lost):
+                yield row_of_loss(jobs[number], done)
+            elif done is None:
+                parts = parts or pool.share(work.documents.read(), "the documents")
+                pool.begin(number, sent, jobs[number], work.documents.digest, parts)
+            else:
+                row, files = done
+                _write(work.folder, files)
+                yield row
+
+
+def _fit_on_node(sent: Sent, job: Job, digest: str | None, parts: Sent | None) -> tuple[Row, _Files] | None:
+    """Do a job on a node, and return its row and files; None if the documents have to be sent."""
+    work: FittingWork = sent.value()
+    if parts is not None:
+        _receive(sent, parts)
+    elif digest is None or work.documents.digest != digest:
+        return None
+    with TemporaryDirectory(prefix="topicloom-") as folder:
+        here = replace(work, folder=Path(folder))
+        row = attempt(here, job)
+        return row, {str(path.relative_to(folder)): _content(path) for path in here.outputs(job) if path.exists()}
+
+
+@lru_cache(maxsize=1)
+def _receive(sent: Sent, parts: Sent) -> None:
+    """Give the work the documents that were sent, once."""
+    sent.value().documents.receive(parts.value())
+
+
+def _content(path: Path) -> bytes | dict[str, bytes]:
+    if path.is_file():
+        return path.read_bytes()
+    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def _write(folder: Path, files: _Files) -> None:
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            with atomic_file(folder / name) as temporary:
+                temporary.write_bytes(content)
+            continue
+        with atomic_directory(folder / name, CONFIG, overwrite=True) as directory:
+            for file, each in content.items():
+                (directory / file).parent.mkdir(parents=True, exist_ok=True)
+                (directory / file).write_bytes(each)
+
+
 # Work that fits models, and its documents.
 
 
@@ -201,103 +296,7 @@ class FittingWork(ABC):
         """Return the files and directories that a job writes."""
 
 
-# Jobs in worker processes.
-
-
-def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row, None, None]:
-    """Do jobs in worker processes, in their order, and yield the row of each job as soon as it is done."""
-
-    def named(number: int) -> str:
-        return name_of(jobs[number])
-
-    with LocalPool(attempt_sent, named, n_jobs) as pool:
-        sent = pool.share(work, "the models")
-        for number, job in enumerate(jobs):
-            pool.begin(number, sent, job)
-        while len(pool):
-            number, row = pool.next()
-            yield row_of_loss(jobs[number], row) if isinstance(row, Lost) else row
-
-
-# Jobs on the nodes of a Ray cluster.
-#
-# The files that a job writes come back with its row, so the nodes need not share a file system with this machine. Nodes
-# that see the directory of the experiment read the documents there. The others receive them.
-
-_Files = dict[str, "bytes | dict[str, bytes]"]  # the content of a file, or the contents of the files of a directory
-
-
-def _on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generator[Row, None, None]:
-    """Do jobs on the nodes of a cluster, in their order, and yield the row of each job as soon as it is done."""
-    if not jobs:
-        return
-
-    def named(number: int) -> str:
-        return name_of(jobs[number])
-
-    with cluster_pool(address, _fit_on_node, named) as pool:
-        sent = pool.share(work, "the models")
-        parts = None
-        for number, job in enumerate(jobs):
-            pool.begin(number, sent, job, work.documents.digest, None)
-        while len(pool):
-            number, done = pool.next()
-            if isinstance(done, Lost):
-                yield row_of_loss(jobs[number], done)
-            elif done is None:
-                parts = parts or pool.share(work.documents.read(), "the documents")
-                pool.begin(number, sent, jobs[number], work.documents.digest, parts)
-            else:
-                row, files = done
-                _write(work.folder, files)
-                yield row
-
-
-def _fit_on_node(sent: Sent, job: Job, digest: str | None, parts: Sent | None) -> tuple[Row, _Files] | None:
-    """Do a job on a node, and return its row and files; None if the documents have to be sent."""
-    work: FittingWork = sent.value()
-    if parts is not None:
-        _receive(sent, parts)
-    elif digest is None or work.documents.digest != digest:
-        return None
-    with TemporaryDirectory(prefix="topicloom-") as folder:
-        here = replace(work, folder=Path(folder))
-        row = attempt(here, job)
-        return row, {str(path.relative_to(folder)): _content(path) for path in here.outputs(job) if path.exists()}
-
-
-@lru_cache(maxsize=1)
-def _receive(sent: Sent, parts: Sent) -> None:
-    """Give the work the documents that were sent, once."""
-    sent.value().documents.receive(parts.value())
-
-
-def _content(path: Path) -> bytes | dict[str, bytes]:
-    if path.is_file():
-        return path.read_bytes()
-    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
-
-
-def _write(folder: Path, files: _Files) -> None:
-    for name, content in files.items():
-        if isinstance(content, bytes):
-            with atomic_file(folder / name) as temporary:
-                temporary.write_bytes(content)
-            continue
-        with atomic_directory(folder / name, CONFIG, overwrite=True) as directory:
-            for file, each in content.items():
-                (directory / file).parent.mkdir(parents=True, exist_ok=True)
-                (directory / file).write_bytes(each)
-
-
 # The documents of an experiment: its training, validation and test parts, and the measures on these.
-
-Measures = dict[str, float]
-Parts: TypeAlias = "Split | Sequence[Any] | str | None"
-
-HELD_OUT = ("validation", "test")
-_COMPARED: tuple[Use, ...] = ("comparison",)
-_OF_SEVERAL_FITS = {"seconds", "other runs"}  # needs that only the caller, who makes several fits, can meet
 
 
 def split_documents(

@@ -33,7 +33,7 @@ from ..models.loading import load
 from ..processes import Job, Row, connected, described
 from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
 from ..topics.saved import CONFIG
-from .compare import estimator
+from .compare import OnResult, estimator
 from .jobs import (
     Evaluator,
     FittingWork,
@@ -127,7 +127,7 @@ def tune(
     validation: float = 0.1,
     test: float = 0.2,
     out: str | Path | None = None,
-    on_result: Callable[[int, int, dict[str, Any]], None] | None = None,
+    on_result: OnResult | None = None,
 ) -> Tuning:
     """Search for the settings of a model that maximise an objective on validation documents.
 
@@ -314,8 +314,6 @@ def _write_best(path: Path, base: TopicModel, best: Mapping[str, Any]) -> None:
 
 # Trials: Optuna proposes settings, a model is fitted with them, and the best one is kept.
 
-OnTrial = Callable[[int, int, dict[str, Any]], None]
-
 
 @dataclass(frozen=True)
 class Objective:
@@ -381,7 +379,7 @@ class Search:
         self,
         n_trials: int,
         propose: Callable[[int], Any],
-        on_result: OnTrial | None,
+        on_result: OnResult | None,
         at_once: int = 1,
         work: TrialWork | None = None,
         cluster: str | None = None,
