@@ -29,7 +29,7 @@ from ..wording import (
     term_name,
     title_of,
 )
-from .style import BLUE, GREY, PALE, fonts_for, label_language, letter, wrapped
+from .style import BLUE, GREY, PALE, fonts_for, label_language, set_fonts, wrapped
 
 Row = dict[str, Any]
 
@@ -263,7 +263,7 @@ def _by_epoch(
     _mark_stages(all_axes, history, language)
     if below:
         figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
-    letter(figure, fonts_for(characters(language), font))
+    set_fonts(figure, fonts_for(characters(language), font))
     return figure
 
 
@@ -371,7 +371,7 @@ def dot_panels(
             fontsize=8,
             ncols=2 * columns,
         )
-    letter(figure, fonts)
+    set_fonts(figure, fonts)
     return figure
 
 
@@ -397,7 +397,11 @@ def n_topics_curve(
         n_topics: the numbers of topics, one for each row of the values.
         recommended: the recommended number of topics of each model, drawn as a vertical line.
         font: a family name or the path of a font file; by default, a font that has the characters.
-        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
+        language: "en" or "zh", of the labels; English if no font has Chinese characters.
+
+    Raises:
+        InputError: `font` is not installed.
+        SettingError: there is no such language.
     """
     language = label_language(language, font)
     order = np.argsort(n_topics)
@@ -427,7 +431,7 @@ def n_topics_curve(
     models = list(next(iter(values.values()), {}))
     if len(models) > 1:
         all_axes[0].legend(frameon=False, prop={"family": fonts_for(models, font), "size": 7})
-    letter(figure, fonts_for([*models, *characters(language)], font))
+    set_fonts(figure, fonts_for([*models, *characters(language)], font))
     return figure
 
 

@@ -26,8 +26,8 @@ from .style import (
     darker,
     fonts_for,
     label_language,
-    letter,
     noted,
+    set_fonts,
     shortened,
 )
 
@@ -90,7 +90,7 @@ def sparsity(
         axes.xaxis.label.set(fontsize=8, color=GREY)
         axes.yaxis.label.set(fontsize=8, color=GREY)
         axes.spines[["top", "right"]].set_visible(False)
-    letter(figure, fonts_for(characters(language), font))
+    set_fonts(figure, fonts_for(characters(language), font))
     return figure
 
 
@@ -207,7 +207,7 @@ def simplex(
         log_gammas += np.log(1 - generator.random((n_documents, 3))) / parameter
         theta = np.exp(log_gammas - log_gammas.max(axis=1, keepdims=True))
         _triangle(axes, theta / theta.sum(axis=1, keepdims=True), parameter, language)
-    letter(figure, fonts_for(characters(language), font))
+    set_fonts(figure, fonts_for(characters(language), font))
     return figure
 
 

@@ -26,9 +26,9 @@ from ...files import atomic_file
 from ...messages import nearest
 from ..wording import PAGE, SHARES, Language, characters, chosen_language, joined
 
-# Fonts: the installed ones that have the characters of some texts.
-
 logger = logging.getLogger("topicloom")
+
+# Fonts: the installed ones that have the characters of some texts.
 
 LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
 # Fonts with Chinese, Japanese or Korean characters. The most complete and most uniform fonts come first.
@@ -195,6 +195,8 @@ def _characters(path: str) -> set[int]:
         return set()
 
 
+# Colours and texts.
+
 BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # documents and topics without a group
 MARGIN, LINE = 0.12, 0.15  # inches: beside the panels, and the height of a line of the note
@@ -206,17 +208,6 @@ _UNIT = re.compile(rf"\s+|[（“《]*(?:[^\s{_WIDE_CHARACTERS}]+|[{_WIDE_CHARAC
 _DISTINCT = (
     "#3f90da", "#e76300", "#832db6", "#1a9850", "#bd1f01", "#d9a400", "#a96b59", "#e377c2", "#17a2b0", "#717581",
 )  # fmt: skip
-
-
-# Pages with a panel for each topic.
-_PANEL_SIZE = (2.5, 2.1)  # inches, width and height
-_USUAL_COLUMNS, _MOST_COLUMNS, _MOST_ROWS = 5, 8, 5  # of a page, which fits a screen
-_TITLE_CHARACTERS = 30
-# Files.
-_DPI = 110
-_LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
-# Files have no time of their making, so that they can be compared.
-_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def colours_of(n_groups: int, order: Sequence[int] | None = None) -> list[str]:
@@ -264,11 +255,11 @@ def noted(
     figure = Figure(figsize=(width, height))
     figure.subplots_adjust(left=left / width, right=1 - MARGIN / width, bottom=bottom / height, top=1 - top / height)
     figure.text(MARGIN / width, MARGIN / height, below, va="bottom", color=GREY, fontsize=8, linespacing=1.25)
-    letter(figure, fonts)
+    set_fonts(figure, fonts)
     return figure
 
 
-def letter(figure: Figure, fonts: Sequence[str]) -> None:
+def set_fonts(figure: Figure, fonts: Sequence[str]) -> None:
     """Give the fonts to all texts that a figure has so far, except those in ASCII, which any font has."""
     if not set(fonts) <= {LATIN_FONT}:
         for text in figure.findobj(Text):
@@ -312,6 +303,14 @@ def sampled(n_rows: int, most: int, random_state: int) -> npt.NDArray[np.intp]:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(random_state).choice(n_rows, most, replace=False))
+
+
+# Files.
+
+_DPI = 110
+_LONGEST_SIDE = 60_000  # pixels; matplotlib draws no more than 65,536
+# Files have no time of their making, so that they can be compared.
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -375,6 +374,13 @@ def svg(figure: Figure) -> str:
         warnings.filterwarnings("ignore", "Glyph .* missing")
         figure.savefig(out, format="svg")
     return out.getvalue()[out.getvalue().index("<svg") :]
+
+
+# Pages with a panel for each topic.
+
+_PANEL_SIZE = (2.5, 2.1)  # inches, width and height
+_USUAL_COLUMNS, _MOST_COLUMNS, _MOST_ROWS = 5, 8, 5  # of a page, which fits a screen
+_TITLE_CHARACTERS = 30
 
 
 def panel_pages(

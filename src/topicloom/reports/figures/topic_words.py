@@ -23,9 +23,9 @@ from .style import (
     file_for,
     fonts_for,
     label_language,
-    letter,
     noted,
     panel_pages,
+    set_fonts,
     shortened,
 )
 
@@ -223,7 +223,7 @@ def similarity_map(
     bar.tick_params(labelsize=7)
     pad = 6 if language == "zh" else 4  # Chinese characters reach below the line
     bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=pad)
-    letter(figure, fonts)
+    set_fonts(figure, fonts)
     return figure
 
 
