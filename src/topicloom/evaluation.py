@@ -371,7 +371,12 @@ def evaluate(
 
 
 def _require_fitted(model: Any) -> None:
-    """Raise InputError unless this is a fitted topic model."""
+    """Check that this is a fitted topic model.
+
+    Raises:
+        InputError: it is not fitted.
+        SettingError: it is no topic model.
+    """
     if not isinstance(model, TopicModel):
         raise SettingError(f"`model` should be a fitted topic model; it is of type {type(model).__name__}")
     try:

@@ -18,18 +18,16 @@ from .table import Table
 
 Array = npt.NDArray[Any]
 Method = Literal["average", "complete", "single"]
+Projection = Literal["tsne", "pca", "umap"]
+PROJECTIONS: tuple[str, ...] = get_args(Projection)
 
 _PRIOR_TOKENS = 50.0  # of the shares of all documents, which are mixed with the topics of each word
 _ROWS_AT_ONCE = 1 << 16  # of the matrix whose columns are compared
 _WORDS_OF_NODE = 5
+_FEWEST_POINTS = 5  # for t-SNE and UMAP, which need some neighbours
+_PERPLEXITY = 30.0  # of t-SNE
 
 # Words and topics as vectors of one space.
-
-
-Projection = Literal["tsne", "pca", "umap"]
-PROJECTIONS: tuple[str, ...] = get_args(Projection)
-_FEWEST_POINTS = 5  # for t-SNE and UMAP, which need some neighbours
-_PERPLEXITY = 30.0
 
 
 def distributional_vectors(components: Array, shares: Array, word_counts: Array) -> tuple[Array, Array]:
@@ -310,7 +308,17 @@ def hierarchy(
 def topic_distances(
     components: Array, theta: Array, empty: npt.NDArray[np.bool_] | None = None, word_weight: float = 0.5
 ) -> Array:
-    """Return the (K, K) distances of topics, from 0 to 1; see `hierarchy`, which also describes the arguments."""
+    """Return the (K, K) distances of topics, from 0 to 1.
+
+    Each is the weighted mean of two Hellinger distances, that of the topics' distributions over words and that of their
+    distributions over documents.
+
+    Args:
+        components: (K, V) topics, whose rows sum to 1.
+        theta: (n_docs, K) topic shares.
+        empty: (n_docs,) True for documents without a known word, which are left out.
+        word_weight: the weight of words, from 0 to 1. The rest is the weight of documents.
+    """
     distances: Array = word_weight * hellinger(components.T) + (1 - word_weight) * hellinger(_known(theta, empty))
     np.fill_diagonal(distances, 0)
     return distances

@@ -476,6 +476,9 @@ def _kruskal(column: Array, codes: Array) -> float | None:
     return float(kruskal(*(column[codes == group] for group in present)).pvalue)
 
 
+# Tests of many topics, or of many pairs of models, at once.
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjust the p-values of several tests after Holm (1979).
 

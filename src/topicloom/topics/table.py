@@ -24,21 +24,12 @@ if TYPE_CHECKING:
     from ..corpus.fields import Covariate
     from .document_topics import DocumentTopics
 
-
-# Spreadsheets: Excel recognises UTF-8 by a mark, and no text may be run as a formula.
-
-BOM = "\ufeff"  # at the beginning of a file
+BOM = "\ufeff"  # at the beginning of a file, by which Excel recognises UTF-8
 # Spreadsheets take a field that begins so for a formula, and some of its functions send data or start programs. The
 # full-width characters are taken for the others in East Asian settings.
 _FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@＝＋－＠]")
-
-
-def as_text_cell(value: Any) -> Any:
-    """Return a value of a table so that a spreadsheet shows it: a text that it would take for a formula gets a "'"."""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
-
-
 _LONG_CELL = 60  # characters; a longer cell is broken into lines in LaTeX
+_WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -270,6 +261,11 @@ def _delimited(table: Table, delimiter: str, excel: bool) -> str:
     return file.getvalue()
 
 
+def as_text_cell(value: Any) -> Any:
+    """Return a value of a table so that a spreadsheet shows it: a text that it would take for a formula gets a "'"."""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
@@ -287,8 +283,6 @@ def _escaped(text: str, escapes: Mapping[str, str]) -> str:
 
 
 # Tables of topics and of documents.
-
-_WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 
 
 class HasTopics(Protocol):
