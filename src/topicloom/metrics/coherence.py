@@ -8,15 +8,20 @@ All return a `Measured`: its value is the mean over topics, and `per_topic` has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from ..errors import InputError
-from .cooccurrence import Counting
-from .measured import Floats, Ids, Measured, TopicWords, first_words, ids_of, joint_counts, measure, reference_from
+from .cooccurrence import ORDER_UNKNOWN, Counting, Reference
+from .measured import Floats, Measured, TopicWords, first_words
+
+Ids: TypeAlias = npt.NDArray[np.int64]
+
+EPSILON = 1e-12
 
 # Formulas of confirmation, which coherence measures share (Röder, Both & Hinneburg 2015, section 3.3).
 
@@ -82,7 +87,7 @@ def pair_mean(values: Floats) -> float:
     return float(pairs.mean()) if len(pairs) else 0.0
 
 
-EPSILON = 1e-12
+# The measures.
 
 
 def c_v(
@@ -260,8 +265,8 @@ def u_mass(
         return mean_log_conditional(together, n_documents, epsilon)
 
     settings = {"top_n": top_n, "window": None, "epsilon": epsilon}
-    documents = reference_from(reference, vocabulary, ordered=False)
-    return measure("u_mass", topics, documents, confirm, settings, keep_unseen=True)
+    documents = _reference_from(reference, vocabulary, ordered=False)
+    return _measure("u_mass", topics, documents, confirm, settings, keep_unseen=True)
 
 
 def document_npmi(
@@ -294,12 +299,12 @@ def document_npmi(
         >>> document_npmi([["cat", "dog"], ["rain", "sun"], ["dog", "sun"]], documents).per_topic.round(2).tolist()
         [0.42, 1.0, -1.0]
     """
-    documents = reference_from(reference, vocabulary, ordered=False)
+    documents = _reference_from(reference, vocabulary, ordered=False)
     words = first_words(topics, top_n)
-    n_documents, ids = documents.n_documents, ids_of(documents, words)
+    n_documents, ids = documents.n_documents, _ids_of(documents, words)
     values = np.zeros(len(words))
     unseen: dict[Hashable, None] = {}
-    for number, together in enumerate(joint_counts(documents, ids, None)):
+    for number, together in enumerate(_joint_counts(documents, ids, None)):
         values[number] = pair_mean(npmi_without_epsilon(together, n_documents))
         unseen |= {words[number][place]: None for place in np.flatnonzero(np.diag(together) == 0)}
     settings: dict[str, Any] = {"measure": "document_npmi", "top_n": top_n, "reference": documents.name}
@@ -366,6 +371,10 @@ def _finder(vectors: Any, words: Sequence[str] | None) -> Callable[[Hashable], F
     return find
 
 
+# The steps of every measure that counts in a reference corpus (Röder, Both & Hinneburg 2015, section 3): cut topics to
+# their first words, count the words together, and score each topic.
+
+
 def _over_windows(
     name: str,
     topics: TopicWords,
@@ -378,7 +387,126 @@ def _over_windows(
     *,
     least: int = 2,
 ) -> Measured:
-    """Measure a coherence that is counted over windows; the arguments are those of `c_v` and `measure`."""
+    """Measure a coherence that is counted over windows; the arguments are those of `c_v` and `_measure`."""
     settings = {"top_n": top_n, "window": window, "epsilon": epsilon, "counting": counting}
-    known = reference_from(reference, ordered=window is not None)
-    return measure(name, topics, known, confirm, settings, least=least)
+    known = _reference_from(reference, ordered=window is not None)
+    return _measure(name, topics, known, confirm, settings, least=least)
+
+
+def _measure(
+    name: str,
+    topics: TopicWords,
+    reference: Reference,
+    confirm: Callable[[Floats, Ids, int], float],
+    settings: dict[str, Any],
+    *,
+    least: int = 2,
+    keep_unseen: bool = False,
+) -> Measured:
+    """Measure the coherence of each topic that has enough words in the reference, and take the mean.
+
+    Args:
+        name: of the measure.
+        topics: each topic's words, best first.
+        reference: the corpus to count in.
+        confirm: gives a topic's value from its counts: windows that contain two of its n words (n, n), the words'
+            ids (n,), and the number of all windows.
+        settings: settings of the result; this function uses `top_n`, `window`, `epsilon` and `counting`.
+        least: the number of words that a topic needs to have a value.
+        keep_unseen: keep words of the vocabulary that no window contains.
+
+    Returns:
+        Measured, with `per_topic`, `undefined` (topics with fewer than `least` known words) and `unseen`.
+
+    Raises:
+        InputError: a setting is impossible, or the topics are not lists of words.
+    """
+    if not 1e-15 <= settings["epsilon"] <= 1:
+        raise InputError(f"`epsilon={settings['epsilon']}` is impossible; give a number from 1e-15 to 1")
+    words = first_words(topics, settings["top_n"])
+    chosen, n_windows = _ids_of(reference, words), reference.n_windows(settings["window"])
+    values, undefined = np.zeros(len(words)), []
+    unseen: dict[Hashable, None] = {}
+    counted = _joint_counts(reference, chosen, settings["window"], settings.get("counting", "exact"))
+    for number, (topic, ids, together) in enumerate(zip(words, chosen, counted, strict=True)):
+        seen = np.diag(together) > 0
+        unseen |= {word: None for word, known in zip(topic, seen, strict=True) if not known}
+        kept = np.flatnonzero(ids >= 0 if keep_unseen else seen)
+        if len(kept) < least:
+            undefined.append(number)
+        else:
+            values[number] = confirm(together[np.ix_(kept, kept)], ids[kept], n_windows)
+    return Measured.mean(
+        values,
+        undefined=tuple(undefined),
+        unseen=tuple(unseen),
+        measure=name,
+        **settings,
+        reference=reference.name,
+        n_documents=reference.n_documents,
+        n_tokens=reference.n_tokens,
+        n_windows=n_windows,
+    )
+
+
+def _joint_counts(
+    reference: Reference, chosen: list[Ids], window: int | None, counting: Counting = "exact"
+) -> Iterator[Floats]:
+    """Yield, for each topic of n words, (n, n) the windows that contain two of them; 0 for unknown words (id -1)."""
+    groups = [np.unique(ids[ids >= 0]) for ids in chosen]
+    for ids, group, counts in zip(chosen, groups, reference.joint(groups, window, counting), strict=True):
+        known = np.flatnonzero(ids >= 0)
+        at = np.searchsorted(group, ids[known])
+        together = np.zeros((len(ids), len(ids)))
+        together[np.ix_(known, known)] = counts[np.ix_(at, at)]
+        yield together
+
+
+def _ids_of(reference: Reference, topics: list[list[Hashable]]) -> list[Ids]:
+    """Return the ids of each topic's words in the reference, -1 for unknown words.
+
+    Raises:
+        InputError: no word is known because topics are words and the reference has ids, or the other way round.
+    """
+    found = [np.array([reference.id_of(word) for word in topic], np.int64) for topic in topics]
+    if not any((ids >= 0).any() for ids in found):
+        for word in (topic[0] for topic in topics if topic):
+            reference.require_kind_of(word)
+    return found
+
+
+def _reference_from(given: Any, vocabulary: Sequence[str] | None = None, *, ordered: bool) -> Reference:
+    """Turn what a measure was given into a `Reference`.
+
+    Args:
+        given: a `Reference`; an object with a method `reference(ordered)` that returns one, such as a
+            `topicloom.Corpus`; lists of tokens; or, if the order of words is not needed, (D, V) counts.
+        vocabulary: the V words of counts, if topics are words.
+        ordered: whether the order of words is needed.
+
+    Raises:
+        InputError: `given` is something else, or an iterator that was read before; or the order of words is needed and
+            not known.
+    """
+    if isinstance(given, Reference):
+        return given
+    if hasattr(given, "columns"):
+        raise InputError(
+            "a data frame cannot be the reference corpus; give a Corpus, a list of token lists, or an array of counts"
+        )
+    if callable(getattr(given, "reference", None)):
+        found: Reference = given.reference(ordered)
+        return found
+    if sp.issparse(given) or getattr(given, "ndim", 0) == 2:
+        matrix = given if sp.issparse(given) else np.asarray(given)
+        if matrix.dtype.kind in "biuf":
+            if ordered:
+                raise InputError(ORDER_UNKNOWN)
+            return Reference.from_counts(matrix, vocabulary)
+    if isinstance(given, Mapping | bytes) or not isinstance(given, Iterable):
+        kind = type(given).__name__
+        raise InputError(f"the reference corpus is of type {kind}; give a Corpus, a Reference or a list of token lists")
+    read = Reference.from_tokens(given)
+    if isinstance(given, Iterator) and not read.n_documents:
+        raise InputError("the reference corpus is an iterator without documents, which may have been read before")
+    return read

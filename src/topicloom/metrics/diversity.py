@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..errors import InputError
-from .measured import Measured, first_words
+from .measured import Floats, Measured, TopicWords, first_words
 
-TopicWords: TypeAlias = "Sequence[Sequence[Hashable]] | npt.NDArray[Any]"  # (K, n) word ids
-Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+_LARGEST = np.finfo(np.float32).max
 
 
 def topic_diversity(topics: TopicWords, top_n: int = 25) -> Measured:
@@ -261,9 +261,6 @@ def _pairs(square: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 # Signs of collapse: a latent code that carries no information, or topics in no document.
-
-Array = npt.NDArray[Any]
-_LARGEST = np.finfo(np.float32).max
 
 
 def kl_per_dimension(divergence: Array) -> Measured:
