@@ -253,10 +253,14 @@ def _pieces(counts: Longs) -> Iterator[tuple[int, int]]:
         low = high
 
 
+# The reference corpus, which counts wanted pairs and remembers the counts.
+
 Counting: TypeAlias = Literal["gensim", "exact"]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]
 Total: TypeAlias = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
+ORDER_UNKNOWN = "counts do not include the order of words; give lists of tokens, or `window=None` for whole documents"
+_NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))  # no pair, and no count
 _TOKENS_AT_ONCE = 1 << 21
 _DOCUMENTS_AT_ONCE = 1 << 12
 
@@ -543,10 +547,6 @@ class Reference:
             last = min(max(last, first + 1), n_documents, first + min(most, _TOKENS_AT_ONCE))
             yield first, last
             first = last
-
-
-ORDER_UNKNOWN = "counts do not include the order of words; give lists of tokens, or `window=None` for whole documents"
-_NOTHING = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def _require_tokens(document: Any, number: int) -> None:

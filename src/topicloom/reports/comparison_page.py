@@ -82,8 +82,8 @@ class PageContent:
         return [row for row in self.rows if "error" in row]
 
 
-def figure(name: str, value: float | None, spread: float | None = None) -> str:
-    """Return a figure as text for a table: mean ± standard deviation, or a dash if there is none."""
+def _number(name: str, value: float | None, spread: float | None = None) -> str:
+    """Return a number of a table as text: mean ± standard deviation, or a dash if there is none."""
     if value is None:
         return "-"
     digits = CATALOGUE[name].digits
@@ -100,7 +100,7 @@ def text_table(lines: Sequence[Row], measures: Sequence[str]) -> tuple[list[str]
     names = [name for name in measures if CATALOGUE[name].column and any(line.get(name) is not None for line in lines)]
     rows = []
     for line in lines:
-        figures = (_short(figure(name, line[name], line[f"{name}_sd"])) for name in names)
+        figures = (_short(_number(name, line[name], line[f"{name}_sd"])) for name in names)
         rows.append([line["model"], str(line["n_topics"]), *figures])
     return ["model", "K", *(CATALOGUE[name].column for name in names)], rows
 
@@ -204,7 +204,7 @@ def _table(found: PageContent, part: str, language: Language) -> str:
             better = CATALOGUE[name].better
             known = [value * better for value in rivals if value is not None]
             best = line[name] is not None and len(known) > 1 and line[name] * better == max(known)
-            text = figure(name, line[name], line[f"{name}_sd"])
+            text = _number(name, line[name], line[f"{name}_sd"])
             columns.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
         rows.append(f"<tr><td>{as_markup(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
     return _scrolled(titles, rows)
@@ -216,12 +216,12 @@ def _paired(found: PageContent, language: Language) -> list[str]:
     rows = []
     for name, lines in found.paired.items():
         for line in lines:
-            low, high = (figure(name, line[end]) for end in ("low", "high"))
+            low, high = (_number(name, line[end]) for end in ("low", "high"))
             interval = "-" if line["low"] is None else words.INTERVAL(language, low=low, high=high)
             p, p_holm = ("-" if line[each] is None else f"{line[each]:.3f}" for each in ("p", "p_holm"))
             rows.append(
                 f"<tr><td>{as_markup(title_of(CATALOGUE[name], language))}</td><td>{as_markup(line['model'])}</td>"
-                f"<td>{as_markup(line['against'])}</td><td>{figure(name, line['difference'])}</td>"
+                f"<td>{as_markup(line['against'])}</td><td>{_number(name, line['difference'])}</td>"
                 f"<td>{interval}</td><td>{line['pairs']}</td><td>{p}</td><td>{p_holm}</td></tr>"
             )
     titles = [title(language) for title in words.PAIRED_COLUMNS.values()]

@@ -18,7 +18,7 @@ PARTS = {
     "validation": Phrase("validation", "验证"),
     "test": Phrase("test", "测试"),
 }
-COUNTED = {  # of one, and of several
+COUNTED = {  # Each has a phrase for one and a phrase for several.
     "model": (Phrase("{n:,} model", "{n:,} 个模型"), Phrase("{n:,} models", "{n:,} 个模型")),
     "number of topics": (
         Phrase("{n:,} number of topics", "{n:,} 种主题数"),

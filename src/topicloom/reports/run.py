@@ -33,9 +33,9 @@ from ..topics.saved import (
     OLD_EDITS,
     PAGE,
     PICTURES,
-    REPEATED,
     STATE,
     TOPICS,
+    TRAINING_OPTIONS,
     is_run_file,
     is_too_large,
     read_metrics,
@@ -168,7 +168,7 @@ def write(
         if state is not None:
             link_or_copy(state, staged / STATE)
         if again is not None:
-            (staged / REPEATED).write_text(again, encoding="utf-8", newline="\n")
+            (staged / TRAINING_OPTIONS).write_text(again, encoding="utf-8", newline="\n")
         if options.explorer:
             _write_page(staged, folder.resolve().name, topics, options, measured)
     _set_edits_aside(folder, model)

@@ -364,10 +364,10 @@ CHECKPOINTS, STATE = "checkpoints", "state.safetensors"  # of a run under way, a
 PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
 PAGE = "explorer.html"
-REPEATED = "train.yaml"  # the options of the training
+TRAINING_OPTIONS = "train.yaml"
 _TABLES = (TOPICS, "doc_topics.csv", "doc_topics.parquet", METRICS)
 RUN_FILES = frozenset(
-    {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, REPEATED, *PICTURES}
+    {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, TRAINING_OPTIONS, *PICTURES}
 )
 
 

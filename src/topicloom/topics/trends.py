@@ -41,8 +41,8 @@ def periods_of(
 
     Args:
         times: (n_docs,) NaT where the time is unknown; None if no time is known.
-        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them that
-            gives at most 40 periods.
+        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them that gives at most
+            40 periods.
 
     Returns:
         the period; the first day of each of P periods, datetime64[D], from the first document to the last without a
@@ -233,8 +233,8 @@ def over_time(
     Args:
         theta: (n_docs, K) topic shares.
         times: (n_docs,) the times of the documents, NaT where unknown.
-        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them that
-            gives at most 40 periods.
+        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them that gives at most
+            40 periods.
         empty: (n_docs,) True for documents without a known word, which are left out.
         names: the K names of the topics.
         level: the probability of the intervals; the tests have the level 1 - `level`.
