@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import topicloom as tl
 from soak.kills import living
 from topicloom.errors import InputError
+from topicloom.processes import LocalPool
 
 SOURCE = str(Path(tl.__file__).parents[1])
 TEXTS = [f"w{n % 13} v{n % 5} u{n}" for n in range(60)]
@@ -65,6 +67,54 @@ def test_documents_whose_worker_was_killed_are_counted_again(chunks_of_seven, tm
 def test_workers_that_die_again_and_again_are_one_sentence(chunks_of_seven):
     with pytest.raises(InputError, match=r"documents \d+ to \d+ died 3 times \(out of memory\?\); use `n_jobs=1`"):
         tl.Corpus.from_texts(TEXTS, min_df=1, tokenizer=dies(None), n_jobs=2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="copies a file descriptor")
+def test_a_dead_worker_is_noticed_while_its_connection_is_open_elsewhere(monkeypatch):
+    copies = []
+
+    def pipe():
+        ours, theirs = Pipe()
+        copies.append(os.dup(theirs.fileno()))
+        return ours, theirs
+
+    monkeypatch.setattr("topicloom.processes.Pipe", pipe)
+    with LocalPool(os._exit, str, 1) as pool:
+        pool.begin("ends", 7)
+        assert pool.next()[1].cause == "its process died (exit code 7)"
+    for copy in copies:
+        os.close(copy)
+
+
+class TwoWords(Exception):
+    """An error that cannot be unpickled, because its constructor takes other arguments."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+def raises_two_words() -> None:
+    raise TwoWords("salt", "pepper")
+
+
+def test_an_error_that_cannot_be_unpickled_keeps_its_message():
+    with LocalPool(raises_two_words, str, 1) as pool:
+        pool.begin("fails")
+        with pytest.raises(RuntimeError) as raised:
+            pool.next()
+    assert str(raised.value) == "TwoWords: salt and pepper"
+    assert "raises_two_words" in raised.value.__notes__[0]
+
+
+def test_idle_workers_are_not_used_in_another_directory(tmp_path, monkeypatch):
+    places = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with LocalPool(os.getcwd, str, 1, short_calls=True) as pool:
+            pool.begin(name)
+            places.append(pool.next()[1])
+    assert places == [str(tmp_path / "one"), str(tmp_path / "other")]
 
 
 @LINUX

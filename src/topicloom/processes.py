@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
@@ -146,8 +146,8 @@ class Pool(ABC, Generic[Key, Result]):
 
     def begin(self, key: Key, *arguments: Any) -> None:
         """Begin a call; `key` is returned with its result."""
-        self._n_calls += 1
         self._submit(_Call(key, arguments))
+        self._n_calls += 1
 
     def next(self) -> tuple[Key, Result | Lost]:
         """Wait until a call has ended, and return its key and its result.
@@ -272,11 +272,10 @@ class LocalPool(Pool[Key, Result]):
                     given.append((call, message))
                     try:
                         worker = self._working(worker)
-                    except OSError as error:  # the system starts no more processes
+                        worker.send(message, self._payloads)
+                    except Exception as error:  # the system starts no more processes, or gives no more memory
                         given.pop()
                         self._ended.put((call, _Raised(error)))
-                    else:
-                        worker.send(message, self._payloads)
                 continue
             assert worker is not None  # it was given a call
             given[0][0].began = time.perf_counter()
@@ -316,15 +315,15 @@ class _SentToProcesses(Sent):
     name: str
 
     def value(self) -> Any:
-        try:
-            return _received[self.number]()
-        except Exception as error:
-            raise _cannot_be_sent(self.name, error) from None
+        value = _received[self.number]
+        if isinstance(value, _Raised):
+            raise _cannot_be_sent(self.name, value.error)
+        return value
 
 
 _numbers = itertools.count()  # of the values that this process has sent
 _FORGET = b"forget"  # a message: no value that was sent is needed any more
-_received: dict[int, Callable[[], Any]] = {}  # in a worker: functions that return the values that it was sent
+_received: dict[int, Any] = {}  # in a worker: the values that it was sent, or `_Raised` for one that cannot be read
 
 
 def _cannot_be_sent(name: str, error: Exception) -> InputError:
@@ -342,7 +341,15 @@ def _pickled(value: Any) -> bytes:
 
 
 class _Worker:
-    """A process of this machine that makes one call after another, and the connection to it."""
+    """A process of this machine that makes one call after another, and the connection to it.
+
+    Attributes:
+        connection: for calls and their results.
+        process: the process.
+        surroundings: what the process took over from this one when it started.
+        sent: the numbers of the values that it has received.
+        n_calls: how many calls it has received and not ended.
+    """
 
     _idle: list[_Worker] = []  # noqa: RUF012  # those that wait for another pool
     _alive: set[_Worker] = set()  # noqa: RUF012
@@ -351,11 +358,12 @@ class _Worker:
     def __init__(self) -> None:
         from joblib.externals.loky.backend.process import LokyProcess  # which does not import the main module
 
+        self.surroundings = _surroundings()
         self.connection, theirs = Pipe()
-        self.sent: set[int] = set()  # the numbers of the values that it has received
-        self.n_calls = 0  # that it has received and not ended
-        level = logging.CRITICAL + 1 if _log.disabled else _log.getEffectiveLevel()
-        arguments = (theirs, os.getpid(), os.getcwd(), level)
+        self.sent: set[int] = set()
+        self.n_calls = 0
+        directory, level, _ = self.surroundings
+        arguments = (theirs, os.getpid(), directory, level)
         self.process = LokyProcess(target=_serve, args=arguments, env=_ONE_THREAD | _short_spinning())
         with self._lock:
             self.process.start()
@@ -364,12 +372,14 @@ class _Worker:
 
     @classmethod
     def take(cls, from_idle: bool) -> _Worker:
-        """Return an idle worker, or a new one."""
-        while from_idle and cls._idle:
-            worker = cls._idle.pop()
-            if worker.process.is_alive():
-                return worker
-            worker.end()
+        """Return an idle worker with the present surroundings, or a new one."""
+        surroundings = _surroundings()
+        with suppress(IndexError):  # none is idle
+            while from_idle:
+                worker = cls._idle.pop()
+                if worker.surroundings == surroundings and worker.process.is_alive():
+                    return worker
+                worker.end()
         return cls()
 
     def send(self, call: bytes, payloads: dict[int, bytes]) -> None:
@@ -384,6 +394,10 @@ class _Worker:
     def receive(self) -> Any:
         """Return the result of a call, `_Raised` with its error, or `Lost` if the process died."""
         try:
+            # On Windows, the connection of a process that dies at its start does not end.
+            wait([self.connection, self.process.sentinel])
+            if not self.connection.poll():
+                raise EOFError
             message = self.connection.recv_bytes()
         except (EOFError, OSError):
             with self._lock:
@@ -439,6 +453,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_Worker.forget_all)
 
 
+def _surroundings() -> tuple[str, int, tuple[str, ...]]:
+    """Return what a worker takes over: the current directory, the level of messages, and where modules are searched."""
+    level = logging.CRITICAL + 1 if _log.disabled else _log.getEffectiveLevel()
+    return os.getcwd(), level, tuple(sys.path)
+
+
 def _reason(code: int | None) -> str:
     """Return in words why a process with this exit code has died."""
     if code is None or code >= 0:
@@ -474,24 +494,39 @@ def _outcome(message: bytes, directory: str) -> bytes | None:
         content = pickle.loads(message)
         if isinstance(content, dict):
             for number, payload in content.items():
-                _received[number] = functools.cache(functools.partial(_unpickled, payload, directory))
+                _received[number] = _unpickled(payload, directory)
             return None
         function, arguments = content
         return _pickled(function(*arguments))
     except Exception as error:
-        if not isinstance(error, InputError):
-            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        try:
-            return _pickled(_Raised(error))
-        except Exception:
-            return _pickled(_Raised(RuntimeError(described(error))))
+        return _pickled_error(error)
+
+
+def _pickled_error(error: Exception) -> bytes:
+    """Pickle an error that is being handled, or a RuntimeError with its message if it could not be unpickled."""
+    note = f"in a worker process:\n{traceback.format_exc()}"
+    if not isinstance(error, InputError):
+        error.add_note(note)
+    try:
+        outcome = _pickled(_Raised(error))
+        pickle.loads(outcome)  # fails if the constructor of the class takes other arguments
+        return outcome
+    except Exception:
+        plain = RuntimeError(described(error))
+        plain.add_note(note)
+        return _pickled(_Raised(plain))
 
 
 def _unpickled(payload: bytes, directory: str) -> Any:
-    """Unpickle a value. Modules are searched in the current directory first, as for models by name."""
+    """Unpickle a value, or return the error as `_Raised`.
+
+    Modules are searched in the current directory first, as for models by name.
+    """
     sys.path.insert(0, directory)
     try:
         return pickle.loads(payload)
+    except Exception as error:  # the value's own code runs
+        return _Raised(error)
     finally:
         sys.path.remove(directory)
         if directory not in sys.path:
