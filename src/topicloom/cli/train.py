@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from ..training.checkpoints import Checkpoints
 
 
+logger = logging.getLogger("topicloom")
+
 # The file train.yaml, with which `train --config` repeats a run
 
 _ALWAYS = ("language", "min_df", "max_df")  # always written, because a paper should report them
@@ -86,7 +88,6 @@ def repeating(
     """
     import yaml
 
-    from ..files import holds_corpus
     from ..settings import path_settings
 
     content: dict[str, Any] = {} if source == "-" else {"source": str(Path(source).resolve())}
@@ -130,8 +131,6 @@ def _absolute(value: Any) -> Any:
 
 # Writing, continuing and showing a run
 
-logger = logging.getLogger("topicloom")
-
 MONITORED = "document_npmi"  # the default measure, because it needs only the counts
 
 
@@ -164,8 +163,6 @@ class Outcome:
         from ..topics.saved import require_place
 
         if self.checkpoint_every is not None:
-            from ..settings import read_interval
-
             read_interval(self.checkpoint_every)
         elif self.resume:
             raise InputError("a run goes on from its checkpoints; leave out --checkpoint-every none")
@@ -316,7 +313,7 @@ def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
 
     with join() as ranks:
         if not ranks.is_first:
-            logging.getLogger("topicloom").setLevel(logging.ERROR)
+            logger.setLevel(logging.ERROR)
             outcome = replace(outcome, helps=True, quiet=True)
         yield outcome
 

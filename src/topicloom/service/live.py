@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,7 +155,7 @@ class PageKey(NamedTuple):
 
 
 def _mark(question: Any) -> str:
-    return sha256(repr(question).encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return hashlib.sha256(repr(question).encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 
 def following(rows: npt.NDArray[Any], after: PageKey | None, n: int) -> list[PageKey]:
@@ -602,4 +601,4 @@ def _digest_of_model(run: Path) -> str | None:
 def _digest(run: Path) -> str:
     """Return a digest of a run's documents and of its model."""
     files = [find_model(run) / CONFIG, *sorted((run / DOCUMENTS).iterdir())]
-    return sha256("".join(f"{file.name} {file_digest(file)}\n" for file in files).encode()).hexdigest()
+    return hashlib.sha256("".join(f"{file.name} {file_digest(file)}\n" for file in files).encode()).hexdigest()
