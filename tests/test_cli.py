@@ -98,7 +98,7 @@ def test_the_program_and_its_commands_give_the_same_summary(name, entry):
 def test_options_stand_under_headings_those_used_most_first():
     shown = call("train", "--help").stdout
     assert re.findall("╭─ ([A-Z][a-z ]+) ─", shown) == [
-        "Arguments", "Options", "The file", "The words", "Documents", "Model", "Training", "Output"
+        "Arguments", "Options", "The file", "The words", "Workers", "Documents", "Model", "Training", "Output"
     ]  # fmt: skip
     first = shown.partition("╭─ Options")[2].partition("╭─ The file")[0]
     assert re.findall("│ (--[a-z]+)", first) == ["--model", "--topics", "--out", "--epochs", "--seed", "--help"]

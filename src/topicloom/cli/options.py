@@ -150,7 +150,7 @@ _Words = Annotated[
         },
     ),
 ]
-_words = functools.partial(typer.Option, rich_help_panel="The words")
+_workers = functools.partial(typer.Option, rich_help_panel="Workers")
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,13 @@ class Preparing:
     words: _Words = WordOptions()  # noqa: RUF009
     n_jobs: Annotated[
         int | None,
-        _words(
+        _workers(
             "--jobs", help="Processes that count words and, in compare and select-topics, fit models; -1 is all cores."
         ),
     ] = None
     cluster: Annotated[
         str | None,
-        _words(
+        _workers(
             metavar="auto|ADDRESS",
             help="A Ray cluster, whose nodes do the work of --jobs; train fits its model on this machine.",
         ),
