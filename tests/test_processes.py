@@ -70,7 +70,7 @@ def test_workers_that_die_again_and_again_are_one_sentence(chunks_of_seven):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="copies a file descriptor")
-def test_a_dead_worker_is_noticed_while_its_connection_is_open_elsewhere(monkeypatch):
+def test_a_dead_worker_whose_connection_stays_open_is_noticed(monkeypatch):
     copies = []
 
     def pipe():
