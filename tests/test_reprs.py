@@ -88,6 +88,18 @@ def test_a_model(corpus, model):
     checked(model.rename({0: HOSTILE}))
 
 
+def test_long_settings_of_models_have_several_lines(corpus):
+    model = tl.GSM(2, epochs=2, random_state=0, hidden_size=16, dropout=0.1, input_dropout=0.25, learn_shares=False)
+    shown = (
+        "GSM(dropout=0.1, epochs=2, hidden_size=16, input_dropout=0.25,\n"
+        "    learn_shares=False, n_topics=2, random_state=0)"
+    )
+    assert repr(model) == shown
+    edited = model.fit(corpus).rename({0: "a"})
+    assert repr(edited) == f"{shown} with 1 edit: 2 topics"
+    assert repr(edited.set_params(n_topics=5)) == f"{shown} with 1 edit: 2 topics"
+
+
 def test_topics_and_documents(corpus, model):
     view = tl.Topics(model.rename({0: HOSTILE}), corpus)
     for value in (view, view.documents, view.documents[:0], view.hierarchy(), view.over_time(), view.by_class(),

@@ -7,7 +7,7 @@ import logging
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -137,6 +137,7 @@ class TopicModel(
         n_features_in_: the size of the vocabulary V.
         fields_: the fields of the training documents by name: the length of "vectors", 1 for "times" and for numbers,
             and the names of the categories for a covariate that has categories.
+        base_: the trained model; only models with edits have this attribute.
 
     Examples:
         >>> import topicloom as tl
@@ -1037,7 +1038,7 @@ class TopicModel(
             text: str = super().__repr__(N_CHAR_MAX)
             return text
         edits = counted(len(self._applied_edits.edits), "edit")
-        return f"{self.base_!r} with {edits}: {counted(self.n_topics, 'topic')}"
+        return f"{self.base_.__repr__(N_CHAR_MAX)} with {edits}: {counted(len(self.components_), 'topic')}"
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "components_"):  # scikit-learn's diagram
@@ -1064,6 +1065,13 @@ class TopicModel(
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+# scikit-learn breaks the lines of a long representation only if it knows the `__repr__` of the class.
+with suppress(ImportError, AttributeError):  # this part of scikit-learn is private
+    from sklearn.utils._pprint import _EstimatorPrettyPrinter
+
+    _EstimatorPrettyPrinter._dispatch[TopicModel.__repr__] = _EstimatorPrettyPrinter._pprint_estimator
 
 
 def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:
