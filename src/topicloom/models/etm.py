@@ -261,6 +261,7 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
             top_n: the number of words.
 
         Raises:
+            InputError: the model has edits.
             SettingError: there is no such topic.
         """
         check_is_fitted(self, "components_")

@@ -370,7 +370,7 @@ class Loom(VariationalTopicModel):
             (n_docs, K) float32, rows sum to 1. A document without a known word gets the average shares.
 
         Raises:
-            InputError: X cannot be used.
+            InputError: X cannot be used, or `refine` is given and the model has edits.
             SettingError: `refine` is not a whole number from 0.
         """
         check_is_fitted(self, "components_")
