@@ -2,7 +2,8 @@
 
 `CollapsedCounts` has the counts and passes over the documents; cvb0.py and sampling.py have the formulas. N_dk, the
 counts of topics in documents, are kept from one pass to the next. If an array of all of them would be too large,
-`LargestCounts` stores them.
+`LargestCounts` stores them. `Pruning` and `choose_topics` remove the spare topics. At the end of training,
+`BackgroundDivision` divides the common share of the background topics.
 """
 
 from __future__ import annotations
@@ -39,235 +40,6 @@ from .cvb0 import (
 from .relocation import Relocation
 from .sampling import SamplingStage
 
-# Division of background topics
-#
-# A background topic collects words that are common everywhere. Nearly every document has a share of it, which tells
-# nothing about the document and makes all other shares smaller. At the end of training, the share that all documents
-# have in common is divided among all topics, so that each topic has some of the common words.
-
-N_SAMPLED = 1 << 11  # documents in which the common share is estimated
-_QUANTILES = (0.05, 0.1, 0.25, 0.5)  # these quantiles of a background topic's shares are tried as common share
-_MIN_SHARE = 0.03  # a smaller common share is not divided
-_MIN_FACTOR = 1e-3  # the least factor for the encoder's share of a background topic
-
-
-def in_random_halves(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
-    """Return documents with one half of their words, and the same documents with the other half.
-
-    The halves are random, because words are often in the order of their frequency. If words took turns, the most common
-    ones would be in the same half of all documents.
-    """
-    draws = torch.rand(len(counts.values), generator=torch.Generator().manual_seed(0))  # (N,)
-    return counts.divided((draws < 0.5).to(counts.device))
-
-
-class BackgroundDivision:
-    """Divides the share of background topics that all documents have in common among all topics.
-
-    The common share is estimated from a sample of D training documents. Half of their words predict the other half.
-
-    Args:
-        counting: the counts of a network whose last pass has ended.
-        given: the words from which the others are predicted.
-        scored: the other words.
-        theta: (D, K) the topics of whole documents.
-        encoded: (D, K) the encoder's theta of the given words.
-        refine: the number of steps that refine the encoder's theta.
-    """
-
-    def __init__(
-        self,
-        counting: CollapsedCounts,
-        given: SparseCounts,
-        scored: SparseCounts,
-        *,
-        theta: Tensor,
-        encoded: Tensor,
-        refine: int,
-    ) -> None:
-        self.counting, self.given, self.scored = counting, given, scored
-        self.theta, self.encoded, self.refine = theta, encoded, refine
-
-    def divide(self) -> Tensor | None:
-        """Divide the common share in `counting`, if that predicts words better.
-
-        Returns:
-            (K,) the factors by which the encoder's mean shares change, or None if nothing has changed.
-        """
-        share = current().of_first(self._common_share())
-        if not share.any():
-            return None
-        counting, sampling = self.counting, self.counting.sampling
-        beta_t, alpha = self._divided(share)
-        weights = beta_t * self._sizes(share)  # (V, K)
-        totals = counting.word_topics.sum(1, keepdim=True)
-        # In place, because training could not change the new tensors of inference mode later.
-        counting.word_topics.copy_(weights * (totals / weights.sum(1, keepdim=True).clamp_min(SMALLEST)))
-        if sampling is not None and sampling.mean_counts is not None:
-            sampling.mean_counts.copy_(counting.word_topics)
-        counting.beta_t.copy_(beta_t)
-        counting.alpha.copy_(alpha)
-        return self._factor(share)
-
-    def _common_share(self) -> Tensor:
-        """Return the share that documents have in common of each topic, (K,); 0 for all but background topics.
-
-        The common share is a quantile of the documents' shares. Higher quantiles are tried as long as the prediction of
-        words improves by more than one standard error.
-        """
-        background = self.counting.background  # (K,)
-        best = torch.zeros_like(self.theta[0])  # (K,)
-        highest = self._log_likelihood(best)  # (D,)
-        for quantile in _QUANTILES:
-            share = torch.zeros_like(best)
-            share[background] = self.theta[:, background].quantile(quantile, dim=0)
-            share[share < _MIN_SHARE] = 0
-            if not share.any():
-                continue
-            found = self._log_likelihood(share)
-            if (found - highest).sum() <= (found - highest).square().sum().sqrt():
-                break
-            best, highest = share, found
-        return best
-
-    def _log_likelihood(self, share: Tensor) -> Tensor:
-        """Return the log likelihood of the scored words, predicted with the topics after division, (D,)."""
-        beta_t, alpha = self._divided(share)
-        start = self.encoded * self._factor(share)
-        start = start / start.sum(1, keepdim=True)  # (D, K)
-        posterior = self.counting.infer_with(beta_t, alpha, self.given, start, self.refine)
-        return mixture_log_likelihood(posterior.point(), beta_t, self.scored)
-
-    def _divided(self, share: Tensor) -> tuple[Tensor, Tensor]:
-        """Return topics (V, K) that each have the words of the common share, and alpha (K,) without this share.
-
-        With f_k for the share and f for its sum, theta_k = f_k + (1 - f) theta'_k, so that the topics
-        (1 - f) beta_k + sum_l f_l beta_l with the shares theta' give words the same probabilities.
-        """
-        beta_t, alpha = self.counting.topics(), self.counting.alpha
-        divided = (1 - share.sum()) * beta_t + (beta_t @ share)[:, None]
-        return divided, (alpha - alpha.sum() * share).clamp_min(MIN_ALPHA)
-
-    def _factor(self, share: Tensor) -> Tensor:
-        """Return the factors by which division changes the encoder's mean shares, (K,)."""
-        mean = self.encoded.mean(0)
-        return (1 - share / mean.clamp_min(TINY)).clamp_min(_MIN_FACTOR)
-
-    def _sizes(self, share: Tensor) -> Tensor:
-        """Return the share of each topic in all tokens after division, (K,)."""
-        left = (self.theta.mean(0) - share).clamp_min(TINY)
-        return left / left.sum()
-
-
-# Pruning of spare topics. Other models than Loom remove theirs as `SpareTopics` does.
-
-# (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
-Selector = Callable[[Tensor, Tensor, int, Tensor], Tensor]
-
-_N_STEPS = 3  # the spare topics are removed in this many steps, with passes in between for the kept ones to adapt
-_PRUNING_SHARE = 1 / 3  # the share of the passes after which all spare topics have been removed
-_SHARED_PENALTY = 0.5  # subtracted from the NPMI of a topic if all its top words are also those of other topics
-_OVERLAP_PENALTY = 0.5  # subtracted if a topic equals another; in a small vocabulary, top words tell little
-
-
-class Pruning:
-    """The choice of the topics that are kept of the initial K', and the passes after which others are removed.
-
-    Args:
-        n_topics: K, the number of topics in the end.
-        n_spare: K' - K, the number of spare topics.
-
-    Attributes:
-        kept: (n,) indices of the kept topics among the initial K'; None as long as none has been removed.
-    """
-
-    def __init__(self, n_topics: int, n_spare: int) -> None:
-        self.n_topics, self.n_spare = n_topics, n_spare
-        self.kept: Tensor | None = None
-
-    def select(self, tensor: Tensor) -> Tensor:
-        """Return the columns of the kept topics: (..., K') -> (..., n)."""
-        return tensor if self.kept is None else tensor[..., self.kept]
-
-    def n_kept(self, passes_done: int, n_passes: int) -> int:
-        """Return how many topics there should be after `passes_done` of the passes."""
-        n_removals = int(_N_STEPS * passes_done / max(1.0, _PRUNING_SHARE * n_passes))
-        return self.n_topics + round(self.n_spare * max(0.0, 1 - n_removals / _N_STEPS))
-
-    def most_used(self, usage: Tensor, protected: Tensor) -> Tensor:
-        """Return K topics, ascending: the protected ones, and those with the highest usage.
-
-        Args:
-            usage: (n,) the share of the documents that each kept topic has.
-            protected: (n,) bool.
-        """
-        priority = usage + protected * usage.sum()
-        return priority.argsort(descending=True)[: self.n_topics].sort()[0]
-
-    def keep(self, which: Tensor, seeded: Tensor) -> Tensor:
-        """Remove all topics but these.
-
-        Args:
-            which: (m,) indices among the topics kept so far, ascending.
-            seeded: (n,) bool, the topics kept so far that must have their initial index at the end.
-
-        Returns:
-            (m,) `which`; if only K topics are left, in their final order.
-        """
-        which = which.to(seeded.device)
-        before = torch.arange(len(seeded), device=seeded.device) if self.kept is None else self.kept
-        if len(which) == self.n_topics:
-            which = in_place(which, seeded, before)
-        self.kept = before[which]
-        return which
-
-
-class CoherenceSelector:
-    """`choose_topics` with co-occurrences in the documents of a reader, which are counted once."""
-
-    def __init__(self, reader: BatchReader) -> None:
-        self.reference = reference_of(reader)
-
-    def __call__(self, topic_word: Tensor, word_counts: Tensor, n_topics: int, protected: Tensor) -> Tensor:
-        topics, counts, stay = (tensor.cpu().numpy() for tensor in (topic_word, word_counts, protected))
-        chosen = torch.from_numpy(choose_topics(topics, counts, self.reference, n_topics, stay))
-        return current().of_first(chosen)
-
-
-def choose_topics(
-    topic_word: Array, word_counts: Array, reference: Reference, n_topics: int, protected: Array
-) -> Array:
-    """Select the topics to keep when a model has more than it needs.
-
-    Topics are removed one at a time, each time the one with the lowest score. The score of a topic is the NPMI of its
-    10 top words, minus half the share of its 25 top words that are also top words of another kept topic (both are means
-    over two rankings of its words), minus half its overlap with the most similar kept topic (1 minus their total
-    variation distance). One of two equal topics is therefore removed. A topic that resembles no other is likely to be
-    kept, even if its words are less coherent.
-
-    Args:
-        topic_word: (K', V) topics, rows sum to 1.
-        word_counts: (V,) tokens of each word.
-        reference: the documents in which co-occurrences are counted.
-        n_topics: how many topics to keep.
-        protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
-
-    Returns:
-        (n_topics,) indices of the kept topics, ascending.
-    """
-    tops = ranked_words(topic_word, word_counts)
-    coherence = mean_coherence(tops, reference)  # (K',)
-    kept = np.ones(len(topic_word), bool)
-    overlap = overlaps(topic_word)
-    for _ in range(len(topic_word) - n_topics):
-        users = [np.bincount(top[kept].ravel(), minlength=len(word_counts)) for top in tops]  # (V,) each
-        shared = np.mean([(count[top] > 1).mean(1) for count, top in zip(users, tops, strict=True)], axis=0)
-        score = coherence - _SHARED_PENALTY * shared - _OVERLAP_PENALTY * overlap[:, kept].max(1)
-        score[~kept | protected] = np.inf
-        kept[score.argmin()] = False
-    return np.flatnonzero(kept)
-
-
 _INITIAL_ALPHA, _INITIAL_BACKGROUND_ALPHA = 0.05, 0.5  # Dirichlet parameters of topics and of background topics
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
 _INITIAL_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
@@ -275,10 +47,6 @@ _REMOVED_FREQUENCY = 0.9  # with background topics, other topics lose this multi
 ENCODER_PRIOR_SHARE = 0.5  # the share of a new document's Dirichlet parameter that follows the encoder's theta
 PRIOR_TOKENS = 2.0  # this / n is added to the sum of the Dirichlet parameter of a new document of n tokens
 _STREAM_REFINEMENT_STEPS = 10  # refinement steps for theta of a streamed document, before its tokens are counted
-MAX_DENSE_COUNTS = 1 << 26  # up to 256 MiB, the counts of topics in documents are an array of 32-bit numbers
-N_KEPT_COUNTS = 32  # counts of each document that `LargestCounts` keeps, besides the mean of the others
-_MAX_FLOAT16 = 65504.0
-_DOCUMENTS_AT_ONCE = 1 << 16  # documents in a block of `LargestCounts.select`
 
 _COUNTERS = ("n_passes", "passes_done", "batches_done")
 _RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
@@ -682,6 +450,14 @@ def with_background(beta_t: Tensor, tokens: Tensor, background: Tensor, generato
     return beta_t / beta_t.sum(0)
 
 
+# N_dk, the counts of topics in documents
+
+MAX_DENSE_COUNTS = 1 << 26  # up to 256 MiB, the counts of topics in documents are an array of 32-bit numbers
+N_KEPT_COUNTS = 32  # counts of each document that `LargestCounts` keeps, besides the mean of the others
+_MAX_FLOAT16 = 65504.0
+_DOCUMENTS_AT_ONCE = 1 << 16  # documents in a block of `LargestCounts.select`
+
+
 class LargestCounts:
     """An array of counts (D, K) that keeps the largest counts of each document, and the mean of the others.
 
@@ -776,3 +552,232 @@ def from_tensors(tensors: Mapping[str, Tensor], n_topics: int) -> DocumentCounts
     if "document_counts" in tensors:
         return LargestCounts(tensors["document_topics"], tensors["document_counts"], n_topics)
     return tensors.get("document_topics")
+
+
+# Pruning of spare topics. Other models than Loom remove theirs as `SpareTopics` does.
+
+# (topics (n, V), word counts (V,), how many to keep, protected topics (n,)) -> topics to keep, ascending
+Selector = Callable[[Tensor, Tensor, int, Tensor], Tensor]
+
+_N_STEPS = 3  # the spare topics are removed in this many steps, with passes in between for the kept ones to adapt
+_PRUNING_SHARE = 1 / 3  # the share of the passes after which all spare topics have been removed
+_SHARED_PENALTY = 0.5  # subtracted from the NPMI of a topic if all its top words are also those of other topics
+_OVERLAP_PENALTY = 0.5  # subtracted if a topic equals another; in a small vocabulary, top words tell little
+
+
+class Pruning:
+    """The choice of the topics that are kept of the initial K', and the passes after which others are removed.
+
+    Args:
+        n_topics: K, the number of topics in the end.
+        n_spare: K' - K, the number of spare topics.
+
+    Attributes:
+        kept: (n,) indices of the kept topics among the initial K'; None as long as none has been removed.
+    """
+
+    def __init__(self, n_topics: int, n_spare: int) -> None:
+        self.n_topics, self.n_spare = n_topics, n_spare
+        self.kept: Tensor | None = None
+
+    def select(self, tensor: Tensor) -> Tensor:
+        """Return the columns of the kept topics: (..., K') -> (..., n)."""
+        return tensor if self.kept is None else tensor[..., self.kept]
+
+    def n_kept(self, passes_done: int, n_passes: int) -> int:
+        """Return how many topics there should be after `passes_done` of the passes."""
+        n_removals = int(_N_STEPS * passes_done / max(1.0, _PRUNING_SHARE * n_passes))
+        return self.n_topics + round(self.n_spare * max(0.0, 1 - n_removals / _N_STEPS))
+
+    def most_used(self, usage: Tensor, protected: Tensor) -> Tensor:
+        """Return K topics, ascending: the protected ones, and those with the highest usage.
+
+        Args:
+            usage: (n,) the share of the documents that each kept topic has.
+            protected: (n,) bool.
+        """
+        priority = usage + protected * usage.sum()
+        return priority.argsort(descending=True)[: self.n_topics].sort()[0]
+
+    def keep(self, which: Tensor, seeded: Tensor) -> Tensor:
+        """Remove all topics but these.
+
+        Args:
+            which: (m,) indices among the topics kept so far, ascending.
+            seeded: (n,) bool, the topics kept so far that must have their initial index at the end.
+
+        Returns:
+            (m,) `which`; if only K topics are left, in their final order.
+        """
+        which = which.to(seeded.device)
+        before = torch.arange(len(seeded), device=seeded.device) if self.kept is None else self.kept
+        if len(which) == self.n_topics:
+            which = in_place(which, seeded, before)
+        self.kept = before[which]
+        return which
+
+
+class CoherenceSelector:
+    """`choose_topics` with co-occurrences in the documents of a reader, which are counted once."""
+
+    def __init__(self, reader: BatchReader) -> None:
+        self.reference = reference_of(reader)
+
+    def __call__(self, topic_word: Tensor, word_counts: Tensor, n_topics: int, protected: Tensor) -> Tensor:
+        topics, counts, stay = (tensor.cpu().numpy() for tensor in (topic_word, word_counts, protected))
+        chosen = torch.from_numpy(choose_topics(topics, counts, self.reference, n_topics, stay))
+        return current().of_first(chosen)
+
+
+def choose_topics(
+    topic_word: Array, word_counts: Array, reference: Reference, n_topics: int, protected: Array
+) -> Array:
+    """Select the topics to keep when a model has more than it needs.
+
+    Topics are removed one at a time, each time the one with the lowest score. The score of a topic is the NPMI of its
+    10 top words, minus half the share of its 25 top words that are also top words of another kept topic (both are means
+    over two rankings of its words), minus half its overlap with the most similar kept topic (1 minus their total
+    variation distance). One of two equal topics is therefore removed. A topic that resembles no other is likely to be
+    kept, even if its words are less coherent.
+
+    Args:
+        topic_word: (K', V) topics, rows sum to 1.
+        word_counts: (V,) tokens of each word.
+        reference: the documents in which co-occurrences are counted.
+        n_topics: how many topics to keep.
+        protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
+
+    Returns:
+        (n_topics,) indices of the kept topics, ascending.
+    """
+    tops = ranked_words(topic_word, word_counts)
+    coherence = mean_coherence(tops, reference)  # (K',)
+    kept = np.ones(len(topic_word), bool)
+    overlap = overlaps(topic_word)
+    for _ in range(len(topic_word) - n_topics):
+        users = [np.bincount(top[kept].ravel(), minlength=len(word_counts)) for top in tops]  # (V,) each
+        shared = np.mean([(count[top] > 1).mean(1) for count, top in zip(users, tops, strict=True)], axis=0)
+        score = coherence - _SHARED_PENALTY * shared - _OVERLAP_PENALTY * overlap[:, kept].max(1)
+        score[~kept | protected] = np.inf
+        kept[score.argmin()] = False
+    return np.flatnonzero(kept)
+
+
+# Division of background topics
+#
+# A background topic collects words that are common everywhere. Nearly every document has a share of it, which tells
+# nothing about the document and makes all other shares smaller. At the end of training, the share that all documents
+# have in common is divided among all topics, so that each topic has some of the common words.
+
+N_SAMPLED = 1 << 11  # documents in which the common share is estimated
+_QUANTILES = (0.05, 0.1, 0.25, 0.5)  # these quantiles of a background topic's shares are tried as common share
+_MIN_SHARE = 0.03  # a smaller common share is not divided
+_MIN_FACTOR = 1e-3  # the least factor for the encoder's share of a background topic
+
+
+def in_random_halves(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
+    """Return documents with one half of their words, and the same documents with the other half.
+
+    The halves are random, because words are often in the order of their frequency. If words took turns, the most common
+    ones would be in the same half of all documents.
+    """
+    draws = torch.rand(len(counts.values), generator=torch.Generator().manual_seed(0))  # (N,)
+    return counts.divided((draws < 0.5).to(counts.device))
+
+
+class BackgroundDivision:
+    """Divides the share of background topics that all documents have in common among all topics.
+
+    The common share is estimated from a sample of D training documents. Half of their words predict the other half.
+
+    Args:
+        counting: the counts of a network whose last pass has ended.
+        given: the words from which the others are predicted.
+        scored: the other words.
+        theta: (D, K) the topics of whole documents.
+        encoded: (D, K) the encoder's theta of the given words.
+        refine: the number of steps that refine the encoder's theta.
+    """
+
+    def __init__(
+        self,
+        counting: CollapsedCounts,
+        given: SparseCounts,
+        scored: SparseCounts,
+        *,
+        theta: Tensor,
+        encoded: Tensor,
+        refine: int,
+    ) -> None:
+        self.counting, self.given, self.scored = counting, given, scored
+        self.theta, self.encoded, self.refine = theta, encoded, refine
+
+    def divide(self) -> Tensor | None:
+        """Divide the common share in `counting`, if that predicts words better.
+
+        Returns:
+            (K,) the factors by which the encoder's mean shares change, or None if nothing has changed.
+        """
+        share = current().of_first(self._common_share())
+        if not share.any():
+            return None
+        counting, sampling = self.counting, self.counting.sampling
+        beta_t, alpha = self._divided(share)
+        weights = beta_t * self._sizes(share)  # (V, K)
+        totals = counting.word_topics.sum(1, keepdim=True)
+        # In place, because training could not change the new tensors of inference mode later.
+        counting.word_topics.copy_(weights * (totals / weights.sum(1, keepdim=True).clamp_min(SMALLEST)))
+        if sampling is not None and sampling.mean_counts is not None:
+            sampling.mean_counts.copy_(counting.word_topics)
+        counting.beta_t.copy_(beta_t)
+        counting.alpha.copy_(alpha)
+        return self._factor(share)
+
+    def _common_share(self) -> Tensor:
+        """Return the share that documents have in common of each topic, (K,); 0 for all but background topics.
+
+        The common share is a quantile of the documents' shares. Higher quantiles are tried as long as the prediction of
+        words improves by more than one standard error.
+        """
+        background = self.counting.background  # (K,)
+        best = torch.zeros_like(self.theta[0])  # (K,)
+        highest = self._log_likelihood(best)  # (D,)
+        for quantile in _QUANTILES:
+            share = torch.zeros_like(best)
+            share[background] = self.theta[:, background].quantile(quantile, dim=0)
+            share[share < _MIN_SHARE] = 0
+            if not share.any():
+                continue
+            found = self._log_likelihood(share)
+            if (found - highest).sum() <= (found - highest).square().sum().sqrt():
+                break
+            best, highest = share, found
+        return best
+
+    def _log_likelihood(self, share: Tensor) -> Tensor:
+        """Return the log likelihood of the scored words, predicted with the topics after division, (D,)."""
+        beta_t, alpha = self._divided(share)
+        start = self.encoded * self._factor(share)
+        start = start / start.sum(1, keepdim=True)  # (D, K)
+        posterior = self.counting.infer_with(beta_t, alpha, self.given, start, self.refine)
+        return mixture_log_likelihood(posterior.point(), beta_t, self.scored)
+
+    def _divided(self, share: Tensor) -> tuple[Tensor, Tensor]:
+        """Return topics (V, K) that each have the words of the common share, and alpha (K,) without this share.
+
+        With f_k for the share and f for its sum, theta_k = f_k + (1 - f) theta'_k, so that the topics
+        (1 - f) beta_k + sum_l f_l beta_l with the shares theta' give words the same probabilities.
+        """
+        beta_t, alpha = self.counting.topics(), self.counting.alpha
+        divided = (1 - share.sum()) * beta_t + (beta_t @ share)[:, None]
+        return divided, (alpha - alpha.sum() * share).clamp_min(MIN_ALPHA)
+
+    def _factor(self, share: Tensor) -> Tensor:
+        """Return the factors by which division changes the encoder's mean shares, (K,)."""
+        mean = self.encoded.mean(0)
+        return (1 - share / mean.clamp_min(TINY)).clamp_min(_MIN_FACTOR)
+
+    def _sizes(self, share: Tensor) -> Tensor:
+        """Return the share of each topic in all tokens after division, (K,)."""
+        left = (self.theta.mean(0) - share).clamp_min(TINY)
+        return left / left.sum()
