@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -30,8 +28,7 @@ from ..distributed import current
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
 from ..nn.execution import one_thread
-from ..nn.network import TOP_N as SHARED_N
-from ..nn.network import AutoencoderNetwork, Loss, TopicNetwork
+from ..nn.network import TOP_N, AutoencoderNetwork, Loss, TopicNetwork
 from ..nn.posteriors import TopicShares
 from ..nn.sparse import Batch, SparseCounts, document_pieces
 from ..ranking import top_words, word_scores
@@ -39,13 +36,13 @@ from ..text.strings import release
 from ..training.batches import BatchReader, sum_of_ranks
 from ..training.loop import evaluated
 from ..training.state import Stage, TrainingState, select
+from .inference import Array
 from .words import Words
 
-STAGE = "clusters"
+STAGE = "clusters"  # the name of the first stage
 # The most documents and non-zeros from which clusters are found; at least sixteen documents for each cluster.
 _SAMPLED, _SAMPLED_NON_ZEROS = 1 << 14, 1 << 20
-_TINY = 1e-9
-
+_TINY = 1e-9  # the least share of which a logarithm is taken
 _STEPS = 8  # steps of k-means; later steps would move few documents
 _DRAWN_FROM = 4096  # the first centres are drawn from this many documents, or from four for each cluster
 _OWN_SHARE = 0.7  # the share of a document's theta that its cluster's topic gets; all topics share the rest equally
@@ -198,69 +195,12 @@ def _encoder_loss(clusters: Clusters) -> Callable[[TopicNetwork, Batch], Loss]:
     return loss
 
 
-# Spare topics.
-
-Array = npt.NDArray[Any]
-
-RANKINGS = (1.0, 0.6)  # relevance: by probability, and as Sievert & Shirley recommend
-COHERENCE_N = 10  # top words of a topic whose coherence is measured
-
-
-def overlaps(topic_word: Array) -> Array:
-    """Return 1 minus the total variation distance of each pair of topics (K, V), with 0 on the diagonal: (K, K)."""
-    overlap = np.zeros((len(topic_word), len(topic_word)), topic_word.dtype)
-    for number, row in enumerate(topic_word):
-        overlap[number, number + 1 :] = np.minimum(topic_word[number + 1 :], row).sum(1)
-    return overlap + overlap.T
-
-
-def ranked_words(topic_word: Array, word_counts: Array) -> list[Array]:
-    """Return the 25 top words of the topics (K', V) by each of `RANKINGS`: (K', 25) word ids each."""
-    return [top_words(word_scores(topic_word, word_counts, relevance), SHARED_N) for relevance in RANKINGS]
-
-
-def mean_coherence(tops: list[Array], reference: Reference) -> Array:
-    """Return the NPMI of the 10 top words of each topic, the mean over the rankings of `ranked_words`: (K',)."""
-    per_topic = document_npmi(np.concatenate(tops), reference, COHERENCE_N).per_topic
-    coherence: Array = per_topic.reshape(len(tops), -1).mean(0)
-    return coherence
-
-
-def reference_of(reader: BatchReader) -> Reference:
-    """Return the documents of a reader, of all ranks if there are several, as a reference for coherence."""
-    counts = reader.counts
-    rows = None if len(reader.rows) == counts.shape[0] else reader.rows
-    release_counts = partial(release, counts.data, counts.indices)
-    return Reference.from_counts(counts, rows=rows, after_piece=release_counts, total=sum_of_ranks())
-
-
-def in_place(which: Tensor, seeded: Tensor, numbers: Tensor) -> Tensor:
-    """Return topics in an order in which the seeded ones have their initial number.
-
-    Args:
-        which: (m,) indices of topics, ascending.
-        seeded: (n,) bool, the topics that must have their initial number, which is below m.
-        numbers: (n,) the initial numbers of all topics, ascending.
-    """
-    fixed = torch.isin(torch.arange(len(which), device=which.device), numbers[which[seeded[which]]])  # (m,) bool
-    order = torch.empty_like(which)
-    order[fixed], order[~fixed] = which[seeded[which]], which[~seeded[which]]
-    return order
-
-
-def select_topics(wide: Mapping[str, Tensor], wanted: Mapping[str, Tensor], kept: Tensor) -> dict[str, Tensor]:
-    """Return the weights of a network of K' topics as those of a network of the K kept topics.
-
-    Args:
-        wide: the weights by name, of shapes (.., K', ..).
-        wanted: tensors of the shapes (.., K, ..) to return, by the same names.
-        kept: (K,) indices of the kept topics.
-    """
-    return {**wide, **{name: select(wide[name], goal.shape, kept) for name, goal in wanted.items()}}
-
+# Spare topics
 
 # Bounds of the number of spare topics. Even with few topics, many spare ones are needed before rare topics are found.
-MIN_SPARE, MAX_SPARE = 12, 50
+_MIN_SPARE, MAX_SPARE = 12, 50
+RANKINGS = (1.0, 0.6)  # relevance: by probability, and as Sievert & Shirley recommend
+_COHERENCE_N = 10  # top words of a topic whose coherence is measured
 # These values were chosen on held-out documents. benchmarks/shares_tried.md compares others.
 _MOMENTS = (0.3, 0.4, 0.5)  # shares of the epochs after which topics are removed, the same number each time
 _LAST = 0.75  # the share of the epochs after which the last spare topics are removed
@@ -269,48 +209,25 @@ _COHERENCE_WEIGHT = 0.2  # the weight of a topic's NPMI; its distance from other
 _UNUSED_PENALTY = 2.0  # larger than any difference of scores
 
 
-def choose_distinct(
-    topic_word: Array,
-    shares: Array,
-    n_topics: int,
-    coherence: Array | None = None,
-    protected: Array | None = None,
-    unused: Array | None = None,
-) -> tuple[Array, Array]:
-    """Select the topics to keep, and for each topic the kept one that gets its share.
-
-    Topics are removed one at a time, each time the one with the lowest score: its total variation distance from the
-    nearest topic that is left, times min(1, 5 K share), plus a fifth of its coherence. Its share goes to the nearest
-    topic. One of two equal topics is therefore removed, however large they are, and a rare topic with words of its own
-    is kept. Unused topics are removed before all others.
+def spare_at_start(n_topics: int, multiple: float, n_docs: int, n_words: int) -> int:
+    """Return how many topics a fit has at first in addition to those requested.
 
     Args:
-        topic_word: (K', V) topics, rows sum to 1.
-        shares: (K',) the topics' shares of the documents.
-        n_topics: how many topics to keep, K.
-        coherence: (K',) the NPMI of the topics' top words; None leaves it out.
-        protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
-        unused: (K',) bool, topics that are not the main topic of any document.
-
-    Returns:
-        (n_topics,) indices of the kept topics, ascending, and (K',) the index of the kept topic that gets the share of
-        each topic. A kept topic gets its own.
+        n_topics: the number of requested topics.
+        multiple: the setting `spare_topics`.
+        n_docs: the number of training documents with words.
+        n_words: the number of words.
     """
-    n = len(topic_word)
-    overlap = overlaps(topic_word)
-    shares, heirs, kept = shares.astype(np.float64), np.arange(n), np.ones(n, bool)
-    extra = np.zeros(n) if coherence is None else _COHERENCE_WEIGHT * coherence
-    extra = extra if unused is None else extra - _UNUSED_PENALTY * unused
-    for _ in range(n - n_topics):
-        distance = 1 - overlap[:, kept].max(1)  # (K',)
-        score = distance * np.minimum(1, shares * n_topics / _SMALL_SHARE) + extra
-        score[~kept | (False if protected is None else protected)] = np.inf
-        lost = int(score.argmin())
-        kept[lost] = False
-        heir = int(np.where(kept, overlap[lost], -1).argmax())
-        shares[heir] += shares[lost]
-        heirs[heirs == lost] = heir
-    return np.flatnonzero(kept), heirs
+    if multiple == 0:
+        return 0
+    wanted = max(_MIN_SPARE, round(multiple * n_topics))
+    enough = n_docs // 2  # a topic needs documents
+    return max(0, min(wanted, MAX_SPARE, n_words - n_topics, enough - n_topics))
+
+
+def _n_late(n_topics: int) -> int:
+    """Return how many spare topics stay longer: a tenth of the topics beyond 20, as fewer are hardly ever unused."""
+    return max(0, n_topics - 20) // 10
 
 
 class SpareTopics:
@@ -340,7 +257,7 @@ class SpareTopics:
         self.n_topics, self.build, self.seeds, self.word_counts = n_topics, build, seeds, word_counts
         self.reader, self.stages = reader, stages
         self.wide = n_topics + n_spare
-        self.late_width = min(self.wide, n_topics + n_late(n_topics))
+        self.late_width = min(self.wide, n_topics + _n_late(n_topics))
         early, steps = self.wide - self.late_width, len(_MOMENTS)
         widths = [self.late_width + round(early * (1 - number / steps)) for number in range(1, steps + 1)]
         epochs = [max(1, round(moment * stages[-1].plan.epochs)) for moment in (*_MOMENTS, _LAST)]
@@ -407,22 +324,98 @@ class SpareTopics:
         network.keeps_apart = width <= self.late_width
 
 
-def spare_at_start(n_topics: int, multiple: float, n_docs: int, n_words: int) -> int:
-    """Return how many topics a fit has at first in addition to those requested.
+def choose_distinct(
+    topic_word: Array,
+    shares: Array,
+    n_topics: int,
+    coherence: Array | None = None,
+    protected: Array | None = None,
+    unused: Array | None = None,
+) -> tuple[Array, Array]:
+    """Select the topics to keep, and for each topic the kept one that gets its share.
+
+    Topics are removed one at a time, each time the one with the lowest score: its total variation distance from the
+    nearest topic that is left, times min(1, 5 K share), plus a fifth of its coherence. Its share goes to the nearest
+    topic. One of two equal topics is therefore removed, however large they are, and a rare topic with words of its own
+    is kept. Unused topics are removed before all others.
 
     Args:
-        n_topics: the number of requested topics.
-        multiple: the setting `spare_topics`.
-        n_docs: the number of training documents with words.
-        n_words: the number of words.
+        topic_word: (K', V) topics, rows sum to 1.
+        shares: (K',) the topics' shares of the documents.
+        n_topics: how many topics to keep, K.
+        coherence: (K',) the NPMI of the topics' top words; None leaves it out.
+        protected: (K',) bool, topics that are kept whatever their score; at most `n_topics`.
+        unused: (K',) bool, topics that are not the main topic of any document.
+
+    Returns:
+        (n_topics,) indices of the kept topics, ascending, and (K',) the index of the kept topic that gets the share of
+        each topic. A kept topic gets its own.
     """
-    if multiple == 0:
-        return 0
-    wanted = max(MIN_SPARE, round(multiple * n_topics))
-    enough = n_docs // 2  # a topic needs documents
-    return max(0, min(wanted, MAX_SPARE, n_words - n_topics, enough - n_topics))
+    n = len(topic_word)
+    overlap = overlaps(topic_word)
+    shares, heirs, kept = shares.astype(np.float64), np.arange(n), np.ones(n, bool)
+    extra = np.zeros(n) if coherence is None else _COHERENCE_WEIGHT * coherence
+    extra = extra if unused is None else extra - _UNUSED_PENALTY * unused
+    for _ in range(n - n_topics):
+        distance = 1 - overlap[:, kept].max(1)  # (K',)
+        score = distance * np.minimum(1, shares * n_topics / _SMALL_SHARE) + extra
+        score[~kept | (False if protected is None else protected)] = np.inf
+        lost = int(score.argmin())
+        kept[lost] = False
+        heir = int(np.where(kept, overlap[lost], -1).argmax())
+        shares[heir] += shares[lost]
+        heirs[heirs == lost] = heir
+    return np.flatnonzero(kept), heirs
 
 
-def n_late(n_topics: int) -> int:
-    """Return how many spare topics stay longer: a tenth of the topics beyond 20, as fewer are hardly ever unused."""
-    return max(0, n_topics - 20) // 10
+def overlaps(topic_word: Array) -> Array:
+    """Return 1 minus the total variation distance of each pair of topics (K, V), with 0 on the diagonal: (K, K)."""
+    overlap = np.zeros((len(topic_word), len(topic_word)), topic_word.dtype)
+    for number, row in enumerate(topic_word):
+        overlap[number, number + 1 :] = np.minimum(topic_word[number + 1 :], row).sum(1)
+    return overlap + overlap.T
+
+
+def ranked_words(topic_word: Array, word_counts: Array) -> list[Array]:
+    """Return the 25 top words of the topics (K', V) by each of `RANKINGS`: (K', 25) word ids each."""
+    return [top_words(word_scores(topic_word, word_counts, relevance), TOP_N) for relevance in RANKINGS]
+
+
+def mean_coherence(tops: list[Array], reference: Reference) -> Array:
+    """Return the NPMI of the 10 top words of each topic, the mean over the rankings of `ranked_words`: (K',)."""
+    per_topic = document_npmi(np.concatenate(tops), reference, _COHERENCE_N).per_topic
+    coherence: Array = per_topic.reshape(len(tops), -1).mean(0)
+    return coherence
+
+
+def reference_of(reader: BatchReader) -> Reference:
+    """Return the documents of a reader, of all ranks if there are several, as a reference for coherence."""
+    counts = reader.counts
+    rows = None if len(reader.rows) == counts.shape[0] else reader.rows
+    release_counts = partial(release, counts.data, counts.indices)
+    return Reference.from_counts(counts, rows=rows, after_piece=release_counts, total=sum_of_ranks())
+
+
+def in_place(which: Tensor, seeded: Tensor, numbers: Tensor) -> Tensor:
+    """Return topics in an order in which the seeded ones have their initial number.
+
+    Args:
+        which: (m,) indices of topics, ascending.
+        seeded: (n,) bool, the topics that must have their initial number, which is below m.
+        numbers: (n,) the initial numbers of all topics, ascending.
+    """
+    fixed = torch.isin(torch.arange(len(which), device=which.device), numbers[which[seeded[which]]])  # (m,) bool
+    order = torch.empty_like(which)
+    order[fixed], order[~fixed] = which[seeded[which]], which[~seeded[which]]
+    return order
+
+
+def select_topics(wide: Mapping[str, Tensor], wanted: Mapping[str, Tensor], kept: Tensor) -> dict[str, Tensor]:
+    """Return the weights of a network of K' topics as those of a network of the K kept topics.
+
+    Args:
+        wide: the weights by name, of shapes (.., K', ..).
+        wanted: tensors of the shapes (.., K, ..) to return, by the same names.
+        kept: (K,) indices of the kept topics.
+    """
+    return {**wide, **{name: select(wide[name], goal.shape, kept) for name, goal in wanted.items()}}

@@ -24,7 +24,8 @@ from ...nn.network import Loss
 from ...nn.posteriors import DirichletPosterior
 from ...nn.sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 from ...training.batches import BatchReader
-from ..starting import Array, in_place, mean_coherence, overlaps, ranked_words, reference_of
+from ..inference import Array
+from ..starting import in_place, mean_coherence, overlaps, ranked_words, reference_of
 from .cvb0 import (
     MAX_ALPHA,
     MIN_ALPHA,
