@@ -100,6 +100,16 @@ def test_datetime64_of_every_unit_comes_back():
         np.testing.assert_array_equal(found.astype(column.dtype), column)
 
 
+@pytest.mark.parametrize("unit", ["ns", "ps", "fs", "as"])
+def test_the_earliest_time_of_a_fine_unit(unit):
+    counts = [-(2**63) + 1, -1001, -1, 0, 999, 2**63 - 1]
+    per_microsecond = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}[unit]
+    expected = [dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=count // per_microsecond) for count in counts]
+    column = np.array(counts).view(f"datetime64[{unit}]")
+    assert parse_times(column).tolist() == expected
+    assert parse_times(list(column)).tolist() == expected
+
+
 def days(values, **options):
     return parse_times(values, **options).astype("datetime64[D]").astype(str).tolist()
 
@@ -145,6 +155,17 @@ def test_the_order_of_a_file_and_of_new_documents(tmp_path):
     path.write_text("text,timestamp\n" + "".join(f"cat dog,{row}\n" for row in reversed(rows)))
     parts = list(documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {}, 50))
     assert np.concatenate([part.times for part in parts]).tolist() == corpus.times[::-1].tolist()
+
+
+def test_parts_of_a_file_without_times(tmp_path):
+    from topicloom.corpus.inputs import documents_of_file
+
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "cat"}\n' * 3 + '{"text": "cat", "timestamp": "2021"}\n' * 2)
+    corpus = tl.Corpus.from_texts(["cat"], language="en", min_df=1, max_df=1.0)
+    first, second = documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {}, 3)
+    assert first.times is None
+    assert second.times.astype(str).tolist() == ["2021-01-01T00:00:00.000000"] * 2
 
 
 @pytest.mark.parametrize(

@@ -255,14 +255,18 @@ def _whole_column(column: Times, first_row: int) -> Times:
 
 def _converted(column: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
     """Return the times in microseconds, and whether each is out of range."""
+    unit = np.datetime_data(column.dtype)[0]
+    is_wrong = np.zeros(len(column), bool)
     with np.errstate(all="ignore"):
-        try:
-            times = column.astype(UNIT)
-            # Finer units cannot overflow. Coarser ones come back as they were, unless they did.
-            is_coarser = np.datetime_data(column.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms")
-            is_wrong = times.astype(column.dtype) != column if is_coarser else np.zeros(len(column), bool)
-        except OverflowError:  # from NumPy 2.5 on
-            times, is_wrong = np.full(len(column), np.datetime64("NaT"), UNIT), np.ones(len(column), bool)
+        if unit in ("ns", "ps", "fs", "as"):  # NumPy's own conversion overflows at the earliest times
+            times = ((column - np.zeros((), column.dtype)) // np.timedelta64(1, "us")).astype(UNIT)
+            times[np.isnat(column)] = np.datetime64("NaT")
+        else:
+            try:
+                times = column.astype(UNIT)
+                is_wrong = times.astype(column.dtype) != column  # it came back as it was, unless it overflowed
+            except OverflowError:  # from NumPy 2.5 on
+                times, is_wrong = np.full(len(column), np.datetime64("NaT"), UNIT), ~is_wrong
     earliest, latest = np.datetime64(f"{FIRST_YEAR:04}", "us"), np.datetime64(str(LAST_YEAR + 1), "us")
     return times, (is_wrong | (times < earliest) | (times >= latest)) & ~np.isnat(column)
 

@@ -254,11 +254,12 @@ def corpus_of_documents(
     written = [document.timestamp for document in documents]
     reader = times or TimeReader()
     read_times(reader, written, first_row)
+    read = reader.finish()
     fields = Fields.of(
         len(documents),
         ids=ids,
         labels=None if all(label is None for label in labels) else labels,
-        timestamps=None if all(time is None for time in written) else reader.finish(),
+        timestamps=None if all(time is None for time in written) else read,
         texts=[document.text for document in documents],
     )
     further = {}
