@@ -61,6 +61,29 @@ def test_sums_of_duplicates_are_exact():
     entries = (np.array([MOST, 1], np.float32), ([0, 0], [0, 0]))
     with pytest.raises(InputError, match="is 16777217, which is more than"):
         tl.Corpus.from_counts(sparse.coo_array(entries, shape=(1, 2)))
+    # Four times 2**62 is 0 in 64 bits.
+    entries = (np.full(4, 2**62), np.zeros(4, np.int32), [0, 4])
+    with pytest.raises(InputError, match="is 18446744073709551616, which is more than"):
+        tl.Corpus.from_counts(sparse.csr_array(entries, shape=(1, 2)))
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">u8", ">f4", ">f8", "<f8"])
+def test_either_order_of_bytes_is_read(dtype):
+    assert tl.Corpus.from_counts(np.array([[3, 0], [1, 2]], dtype)).counts.toarray().tolist() == [[3, 0], [1, 2]]
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.lil_array])
+def test_a_matrix_that_is_given_stays_as_it_is(kind):
+    given = kind(np.array([[0, 3], [1, 2]]))
+    corpus = tl.Corpus.from_counts(given)
+    corpus.counts.data[:] = 7
+    assert given.toarray().tolist() == [[0, 3], [1, 2]]
+    # Unsorted columns and a stored zero.
+    arrays = np.array([2, 1, 0]), np.array([1, 0, 0]), np.array([0, 2, 3])
+    given = sparse.csr_array(tuple(map(np.copy, arrays)), shape=(2, 2))
+    assert tl.Corpus.from_counts(given).counts.toarray().tolist() == [[1, 2], [0, 0]]
+    for before, after in zip(arrays, (given.data, given.indices, given.indptr), strict=True):
+        np.testing.assert_array_equal(before, after)
 
 
 def test_weights_are_rounded_and_not_lost():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..messages import brief
 from ..metrics.cooccurrence import Vocabulary, words_by_column
 from ..text.counting import Counts, refuse_line_breaks
-from ..text.strings import RowNumbers
+from ..text.strings import RowNumbers, pieces
 from .building import index_type
 from .fields import as_float32, is_missing
 from .frames import refuse_bags
@@ -55,31 +55,44 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
         raise InputError(f"counts have shape {counts.shape}; give (documents, words), with at least one of each")
     if counts.dtype.kind not in "biuf":
         raise InputError(f"counts are of type {counts.dtype}; give numbers")
-    with np.errstate(all="ignore"):  # sums may overflow; they are checked below
-        matrix = _as_csr(counts)
-        matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    given = matrix.data
-    stored, is_lost = as_float32(given)
-    faults = {"not finite": ~np.isfinite(given), "negative": given < 0}
-    if fractional:
-        faults["too large or too small for 32-bit floating point; scale the counts"] = is_lost
-    else:
-        faults["not a whole number (`fractional=True` allows it; in a model, `fractional_counts=True`)"] = (
-            given != np.trunc(given)
-        )
-        faults[f"more than {_MOST_COUNT:,}, up to which counts are exact; divide all counts by a number"] = (
-            given > _MOST_COUNT
-        )
-    for fault, bad in faults.items():
-        if bad.any():
-            entry = int(bad.argmax())
-            row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-            column = int(matrix.indices[entry])
-            raise InputError(f"the count in row {row}, column {column} is {_plain(given[entry])}, which is {fault}")
+    matrix = _as_csr(counts)
+    stored = np.empty(matrix.nnz, np.float32)
+    first = 0
+    for part in pieces(matrix.data):
+        stored[first : first + len(part)], is_lost = as_float32(part)
+        for fault, bad in _faults(part, is_lost, fractional):
+            if bad.any():
+                entry = first + int(bad.argmax())
+                row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+                place = f"row {row}, column {matrix.indices[entry]}"
+                raise InputError(f"the count in {place} is {_plain(matrix.data[entry])}, which is {fault}")
+        first += len(part)
     index = index_type(matrix.nnz)
     arrays = (stored, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False))
     return sparse.csr_array(arrays, shape=matrix.shape)
+
+
+def _faults(
+    given: npt.NDArray[Any], is_lost: npt.NDArray[np.bool_], fractional: bool
+) -> Iterator[tuple[str, npt.NDArray[np.bool_]]]:
+    """Yield each fault that counts may have, and which of the counts have it.
+
+    Args:
+        given: (n,) counts.
+        is_lost: (n,) whether each was lost in the conversion to float32.
+        fractional: whether counts may be fractions.
+    """
+    may_be_fractions = given.dtype.kind == "f"
+    if may_be_fractions:
+        yield "not finite", ~np.isfinite(given)
+    yield "negative", given < 0
+    if fractional:
+        yield "too large or too small for 32-bit floating point; scale the counts", is_lost
+        return
+    if may_be_fractions:
+        advice = "`fractional=True` allows it; in a model, `fractional_counts=True`"
+        yield f"not a whole number ({advice})", given != np.trunc(given)
+    yield f"more than {_MOST_COUNT:,}, up to which counts are exact; divide all counts by a number", given > _MOST_COUNT
 
 
 def _plain(number: Any) -> str:
@@ -135,28 +148,37 @@ def _refuse_repeated(words: list[Any]) -> None:
 
 
 def _as_csr(counts: Any) -> Counts:
-    """Copy a matrix as CSR, in a type that holds its counts and the sums of duplicates.
+    """Copy a matrix as CSR without zeros or duplicates, in its own type or, if duplicates were added up, a wider one.
 
     SciPy trusts the arrays of a sparse matrix, so they are checked before and after.
 
     Raises:
         InputError: an index is out of range, or the arrays of the matrix do not fit together.
     """
-    # Counts are checked before they are stored as float32. Whole numbers from 2**63 on, which are refused later, become
-    # float64.
-    wide = np.int64 if counts.dtype.kind in "biu" and counts.dtype != np.uint64 else np.promote_types(
-        np.float64, counts.dtype if counts.dtype.kind == "f" else np.float64
-    )  # fmt: skip
-    if not sparse.issparse(counts):
-        return sparse.csr_array(counts.astype(np.float32) if counts.dtype == np.float16 else counts).astype(wide)
-    _check_arrays(counts)
-    try:
-        # Converted first, because entries that occur several times may have a sum too large for the given type.
-        matrix = sparse.csr_array(counts.astype(wide))
-    except (AttributeError, IndexError, OverflowError, TypeError, ValueError):
-        raise _damaged("its arrays do not fit together") from None
-    _check_arrays(matrix)
+    if sparse.issparse(counts):
+        _check_arrays(counts)
+        try:
+            matrix = _csr_of_coo(counts) if counts.format == "coo" else sparse.csr_array(counts, copy=True)
+        except (AttributeError, IndexError, OverflowError, TypeError, ValueError):
+            raise _damaged("its arrays do not fit together") from None
+        _check_arrays(matrix)
+    else:  # SciPy reads neither float16 nor another order of bytes
+        known = np.float32 if counts.dtype == np.float16 else counts.dtype.newbyteorder("=")
+        matrix = sparse.csr_array(counts.astype(known, copy=False))
+    matrix.sort_indices()
+    if not matrix.has_canonical_format:  # sums of duplicates may be too large for the given type
+        matrix = matrix.astype(np.promote_types(np.float64, matrix.dtype if matrix.dtype.kind == "f" else np.float64))
+        matrix.sum_duplicates()
+    matrix.eliminate_zeros()
     return matrix
+
+
+def _csr_of_coo(counts: Any) -> Counts:
+    """Convert COO. SciPy's own conversion would add duplicates up in the given type."""
+    rows = counts.row.astype(np.intp, copy=False)
+    order = np.argsort(rows, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=counts.shape[0]))])
+    return sparse.csr_array((counts.data[order], counts.col[order], starts), shape=counts.shape)
 
 
 def _check_arrays(counts: Any) -> None:

@@ -108,7 +108,7 @@ def as_float32(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float32], npt.N
     """
     with np.errstate(all="ignore"):
         stored = np.asarray(values, np.float32)
-        if stored.dtype == values.dtype:
+        if stored.dtype == values.dtype or values.dtype.kind in "biu":  # whole numbers are neither too large nor small
             return stored, np.zeros(stored.shape, bool)
         is_small = (np.abs(stored) < np.finfo(np.float32).tiny) & (stored != values)
         return stored, is_small | (np.isinf(stored) & np.isfinite(values))
