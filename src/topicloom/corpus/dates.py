@@ -259,7 +259,8 @@ def _converted(column: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
     is_wrong = np.zeros(len(column), bool)
     with np.errstate(all="ignore"):
         if unit in ("ns", "ps", "fs", "as"):  # NumPy's own conversion overflows at the earliest times
-            times = ((column - np.zeros((), column.dtype)) // np.timedelta64(1, "us")).astype(UNIT)
+            elapsed: npt.NDArray[Any] = column.view(column.dtype.str.replace("M8", "m8"))
+            times = (elapsed // np.timedelta64(1, "us")).astype(UNIT)
             times[np.isnat(column)] = np.datetime64("NaT")
         else:
             try:
