@@ -23,7 +23,8 @@ from topicloom.text import (
     stop_words,
     tokenizer_from_settings,
 )
-from topicloom.text.languages import can_split, language_code, other_language
+from topicloom.text.languages import can_split, language_code
+from topicloom.text.recognition import other_language
 from topicloom.text.strings import replace_surrogates
 from topicloom.text.tokenizing import segmenter, without_html
 

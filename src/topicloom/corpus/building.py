@@ -22,7 +22,8 @@ from ..errors import InputError, SettingError
 from ..preparing import TimeOptions, WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
-from ..text.languages import can_split, is_spaced_out, is_traditional, mismatch, other_language, unsplit
+from ..text.languages import can_split
+from ..text.recognition import is_spaced_out, is_traditional, mismatch, other_language, unsplit
 from ..text.strings import ArrayWriter, TextWriter
 from ..text.tokenizing import resolve_stop_words
 from .dates import TimeReader, Times

@@ -3,8 +3,9 @@
 Nothing here imports PyTorch, so that worker processes start fast.
 """
 
-from .languages import detect_language, languages, stop_words
+from .languages import languages, stop_words
 from .reading import read
+from .recognition import detect_language
 from .records import Document
 from .tokenizing import AnyTokenizer, CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer, tokenizer_from_settings
 

@@ -24,7 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 from ..errors import InputError, MissingExtraError, SettingError
 from ..messages import brief, type_with_article
 from ..settings import import_named, is_allowed
-from .languages import ICU_LANGUAGES, UNSPACED, detect_language, language_code, read_words, stop_words
+from .languages import ICU_LANGUAGES, UNSPACED, language_code, read_words, stop_words
+from .recognition import detect_language
 from .strings import normalise, replace_surrogates
 
 logger = logging.getLogger("topicloom")

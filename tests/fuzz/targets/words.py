@@ -15,7 +15,8 @@ from topicloom.corpus.fields import parse_times
 from topicloom.errors import InputError
 from topicloom.text import CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer
 from topicloom.text.counting import chunked, count_chunks, counts_of
-from topicloom.text.languages import detect_language, language_code, languages, other_language
+from topicloom.text.languages import language_code, languages
+from topicloom.text.recognition import detect_language, other_language
 from topicloom.text.strings import is_utf8, normalise, replace_surrogates
 from topicloom.text.tokenizing import excerpt, segmenter, token_spans, without_html
 
