@@ -256,6 +256,13 @@ def test_a_network_reads_the_fields_that_it_names():
     np.testing.assert_array_equal(model.transform(whole[[5, 2]]), theta[[5, 2]])
 
 
+def test_networks_read_half_precision_as_float32():
+    whole = corpus(vectors=VECTORS.astype(np.float16))
+    (batch,) = BatchReader.of(whole, N_DOCS, torch.device("cpu"), ["vectors"])
+    assert batch.fields["vectors"].dtype == torch.float32
+    np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS.astype(np.float16).astype(np.float32))
+
+
 @pytest.mark.parametrize("fields", [{}, {"vectors": VECTORS}, {"covariates": {"source": ["x"] * N_DOCS}}])
 def test_documents_without_such_a_field_are_refused(fields):
     with pytest.raises(InputError, match=r"reads the field '(vectors|source)'"):

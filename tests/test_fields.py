@@ -212,6 +212,23 @@ def test_options_of_from_frame_are_those_of_from_texts():
         Corpus.from_frame(frame, texts=TEXTS)
 
 
+def test_vectors_of_half_precision_stay_as_they_are(tmp_path):
+    half = VECTORS.astype(np.float16)
+    corpus = Corpus.from_counts(np.eye(4), vectors=half)
+    corpus.save(tmp_path / "corpus")
+    for found in (corpus, Corpus.load(tmp_path / "corpus")):
+        assert found.vectors.dtype == np.float16
+        assert found.vectors.tobytes() == half.tobytes()
+        assert found[[2, 0]].vectors.tolist() == half[[2, 0]].tolist()
+    assert Corpus.concatenate([corpus, corpus]).vectors.tolist() == np.r_[half, half].tolist()
+
+
+def test_a_zero_vector_stands_for_none(caplog):
+    Corpus.from_counts(np.eye(4), vectors=VECTORS * [[1], [0], [1], [0]])
+    assert "the vectors of 2 documents are zero, which stands for no vector; the first is that" in caplog.text
+    assert "document 1" in caplog.text
+
+
 def test_a_column_of_lists_gives_vectors():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": TEXTS, "v": VECTORS.tolist(), "w": [[1.0], None, [2.0], [3.0]]})

@@ -33,11 +33,8 @@ from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from ..corpus import Corpus
-    from ..corpus.fields import FieldKind
+    from ..corpus.fields import FieldKind, Vectors
     from ..evaluation import Evaluation
     from ..models.base import TopicModel
     from ..preparing import ReadOptions
@@ -195,7 +192,7 @@ def _chunks(model: TopicModel, source: str, options: ReadOptions, fields: Mappin
     yield from documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, _CHUNK)
 
 
-def _with_vectors(chunks: Iterable[Corpus], vectors: npt.NDArray[np.float32] | None) -> Iterator[Corpus]:
+def _with_vectors(chunks: Iterable[Corpus], vectors: Vectors | None) -> Iterator[Corpus]:
     """Yield the documents with their vectors, given one array for all documents."""
     n_done = 0
     for chunk in chunks:

@@ -24,10 +24,8 @@ from ..preparing import ReadOptions, WordOptions
 from .shell import OptionGroup, muted, refusal_of_option, stop
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from ..corpus import Corpus
+    from ..corpus.fields import Vectors
     from ..corpus.inputs import Split
     from ..models.base import TopicModel
     from ..text import Document
@@ -362,7 +360,7 @@ class GivenDocuments:
     options: Preparing
     columns: Mapping[str, str]
     documents: Iterator[Document] | None
-    vectors: npt.NDArray[np.float32] | None = None
+    vectors: Vectors | None = None
     vectors_file: Path | None = None
 
     @classmethod
@@ -440,7 +438,7 @@ class GivenDocuments:
             require_rows(self.vectors, self.vectors_file, n_docs, self.source)
 
 
-def require_rows(vectors: npt.NDArray[Any], path: Path | None, n_docs: int, source: str) -> None:
+def require_rows(vectors: Vectors, path: Path | None, n_docs: int, source: str) -> None:
     """Raise InputError if a file of vectors has more or fewer rows than there are documents."""
     if len(vectors) != n_docs:
         raise InputError(
@@ -474,7 +472,7 @@ def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
         raise InputError(f"{option} cannot be applied to {source}, which is a saved corpus; use it with prepare")
 
 
-def document_vectors(source: str, reading: ReadOptions, path: Path) -> npt.NDArray[np.float32]:
+def document_vectors(source: str, reading: ReadOptions, path: Path) -> Vectors:
     """Read a file with one vector for each document.
 
     The documents are counted first, so that a mistake is found before results are written.

@@ -17,7 +17,7 @@ from ..text import AnyTokenizer, CustomTokenizer
 from ..text.counting import Counts
 from ..text.strings import TextWriter, release
 from .building import index_type
-from .fields import Categories, Covariate, Fields, compact, row_numbers
+from .fields import Categories, Covariate, Fields, Vectors, compact, row_numbers
 
 logger = logging.getLogger("topicloom")
 
@@ -197,7 +197,7 @@ def _tokens_of_all(parts: Sequence[Fields]) -> Sequence[Sequence[str]] | None:
     return list(chain.from_iterable(known)) if len(known) == len(parts) else None
 
 
-def _joined_vectors(parts: Sequence[Fields]) -> npt.NDArray[np.float32] | None:
+def _joined_vectors(parts: Sequence[Fields]) -> Vectors | None:
     known = {number: part.vectors for number, part in enumerate(parts) if part.vectors is not None}
     if not known:
         return None
@@ -212,7 +212,8 @@ def _joined_vectors(parts: Sequence[Fields]) -> npt.NDArray[np.float32] | None:
                 f"the vectors of corpus {number} have {known[number].shape[1]} numbers, and those of corpus {first} "
                 f"{known[first].shape[1]}; make both with the same model"
             )
-    return np.concatenate(list(known.values()))
+    joined: Vectors = np.concatenate(list(known.values()))
+    return joined
 
 
 def _joined_covariate(name: str, columns: Sequence[Covariate | None], sizes: Sequence[int]) -> Covariate:

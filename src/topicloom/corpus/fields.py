@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..messages import brief
+from ..messages import brief, counted
 from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, pieces, replace_surrogates
 from .dates import TimeReader, Times
 
@@ -313,6 +313,7 @@ _HASHED_ROWS = 1 << 14
 _NAMED = 5  # values in a message
 
 Rows: TypeAlias = npt.NDArray[np.intp]
+Vectors: TypeAlias = npt.NDArray[np.float16] | npt.NDArray[np.float32]
 # What a network knows of a field before it reads a document: how many numbers a document has, or the categories' names.
 FieldKind: TypeAlias = int | tuple[str, ...]
 
@@ -327,7 +328,9 @@ class Fields:
         times: (n_docs,) datetime64[us] in UTC; NaT if the time is unknown.
         texts: the raw texts.
         tokens: the tokens of each document, in their order. They are not saved.
-        vectors: (n_docs, E) float32, a vector for each document, such as a sentence embedding. Other types are rounded.
+        vectors: (n_docs, E) float16 or float32, a vector for each document, such as a sentence embedding. Other types
+            are rounded to float32. Zeros mean that a document has no vector. Vectors keep the lengths that they came
+            with; what compares directions normalises them where it does so.
         covariates: name -> (n_docs,) float64, with NaN for unknown values, or `Categories`.
 
     Examples:
@@ -344,7 +347,7 @@ class Fields:
     times: Times | None = None
     texts: Sequence[str] | None = None
     tokens: Sequence[Sequence[str]] | None = None
-    vectors: npt.NDArray[np.float32] | None = None
+    vectors: Vectors | None = None
     covariates: Mapping[str, Covariate] = field(default_factory=dict)
 
     @classmethod
@@ -441,8 +444,9 @@ class Fields:
             kind: the kind that it has in the documents of training; None if these are those.
 
         Returns:
-            vectors: (n_docs, E) float32; times: (n_docs,) float32, in days since 1970; a covariate: (n_docs,) float32,
-            or int64 codes if it is categorical, which are positions among the categories of training.
+            vectors: (n_docs, E) float16 or float32; times: (n_docs,) float32, in days since 1970; a covariate:
+            (n_docs,) float32, or int64 codes if it is categorical, which are positions among the categories of
+            training.
 
         Raises:
             InputError: the documents do not have this field, or it is of another kind.
@@ -546,8 +550,11 @@ class WithFields:
         return self.fields.texts
 
     @property
-    def vectors(self) -> npt.NDArray[np.float32] | None:
-        """(n_docs, E) float32, a vector for each document; None if the documents have no vectors."""
+    def vectors(self) -> Vectors | None:
+        """(n_docs, E) float16 or float32, a vector for each document; None if the documents have no vectors.
+
+        A vector of zeros means that its document has none. Vectors have the lengths that they came with.
+        """
         return self.fields.vectors
 
     @property
@@ -586,7 +593,7 @@ def _labels(values: Iterable[Any]) -> Sequence[str]:
     return compact(["" if is_mark(each) else each for each in strings]) if are_marked_numbers(strings) else strings
 
 
-def _vectors(values: Any) -> npt.NDArray[np.float32]:
+def _vectors(values: Any) -> Vectors:
     try:
         given = np.asarray(values)
         given = given if given.dtype.kind in "biuf" else np.asarray(values, np.float64)
@@ -599,11 +606,18 @@ def _vectors(values: Any) -> npt.NDArray[np.float32]:
     if not all(np.isfinite(part).all() for part in pieces(given)):
         row = int((~np.isfinite(given)).any(1).argmax())
         raise InputError(f"the vector of document {row} contains a number that is not finite; replace it")
-    return vectors_as_float32(given, lambda row: f"the vector of document {row}")
+    stored = stored_vectors(given, lambda row: f"the vector of document {row}")
+    zero = np.concatenate([np.zeros(0, np.bool_), *(~part.any(axis=1) for part in pieces(stored))])
+    if zero.any():
+        logger.warning(
+            "the vectors of %s are zero, which stands for no vector; the first is that of document %d",
+            counted(int(zero.sum()), "document"), int(zero.argmax()),
+        )  # fmt: skip
+    return stored
 
 
-def vectors_as_float32(given: npt.NDArray[Any], name: Callable[[int], str]) -> npt.NDArray[np.float32]:
-    """Return finite vectors as float32; those of this type are returned as they are.
+def stored_vectors(given: npt.NDArray[Any], name: Callable[[int], str]) -> Vectors:
+    """Return finite vectors as float32; those of this type, and of float16, are returned as they are.
 
     Args:
         given: (n, E) numbers.
@@ -612,7 +626,7 @@ def vectors_as_float32(given: npt.NDArray[Any], name: Callable[[int], str]) -> n
     Raises:
         InputError: a number overflows or underflows.
     """
-    if given.dtype == np.float32:
+    if given.dtype in (np.float16, np.float32):
         return given
     stored = np.empty(given.shape, np.float32)
     first = 0

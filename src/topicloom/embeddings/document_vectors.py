@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..corpus.fields import vectors_as_float32
+from ..corpus.fields import Vectors, stored_vectors
 from ..errors import InputError
 from ..text.strings import pieces
-from .word_vectors import Floats
 
 _NAME = "vectors"  # of the array in an .npz file with several
 # What NumPy raises for a damaged file; the header of an array is evaluated as a literal.
@@ -23,11 +22,11 @@ _FAULTS = (
 )  # fmt: skip
 
 
-def read_document_vectors(path: str | Path) -> Floats:
+def read_document_vectors(path: str | Path) -> Vectors:
     """Read an .npy file, or an .npz file with one array or one that is called "vectors".
 
     Returns:
-        (n_docs, E) float32; an .npy file of this type is memory-mapped.
+        (n_docs, E) float16 or float32; an .npy file of these types is memory-mapped.
 
     Raises:
         InputError: the file cannot be read, or has another shape, or a number that is not finite; the message names
@@ -69,7 +68,7 @@ def read_document_vectors(path: str | Path) -> Floats:
             row = first + int(finite.argmin())
             raise InputError(f"row {row} of {file} contains a number that is not finite; replace it")
         first += len(part)
-    return vectors_as_float32(array, lambda row: f"row {row} of {file}")
+    return stored_vectors(array, lambda row: f"row {row} of {file}")
 
 
 def _array_of(file: Path) -> Any:

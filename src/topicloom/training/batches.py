@@ -274,7 +274,13 @@ class BatchReader:
         batch = sparse_batch(self.counts, rows, self.device) if counts is None else Batch(counts, chosen)
         if not self.fields:
             return batch
-        return replace(batch, fields={name: _sent(field[rows], self.device) for name, field in self.fields.items()})
+        fields = {name: _sent(_numbers(field[rows]), self.device) for name, field in self.fields.items()}
+        return replace(batch, fields=fields)
+
+
+def _numbers(field: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a field in the type that networks read: vectors of float16 become float32."""
+    return field.astype(np.float32) if field.dtype == np.float16 else field
 
 
 def draw_order(n_docs: int, non_zeros: int, generator: torch.Generator) -> Tensor:
