@@ -1,0 +1,436 @@
+"""VectorIndex: the nearest documents of each document, by the cosine of their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ..corpus.fields import stored_vectors
+from ..errors import InputError
+from ..nn.execution import without_gradients
+from ..settings import require_whole
+
+Ids: TypeAlias = npt.NDArray[np.int64]
+Similarities: TypeAlias = npt.NDArray[np.float32]
+
+_BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
+_CHUNK = 32  # similarities of which only the greatest is compared at first; divides _BLOCK
+_SPARE = 12  # candidates beyond those wanted, for similarities that single precision cannot tell apart
+_NUMBERS = 1 << 21  # numbers of double precision in memory at a time
+_HASHED = 4096  # rows that are read at a time
+
+
+class VectorIndex:
+    """The vectors of n documents, and a search for those with the greatest cosine.
+
+    `VectorIndex.of` makes it. The search is exact: products of matrices in single precision find the candidates, bounds
+    on their rounding errors show that none is missing, and double precision computes the similarities of the
+    candidates. So the result depends neither on the other queries nor on the number of threads or the device.
+
+    A vector of zeros has no direction. It has no neighbours and is nobody's neighbour.
+
+    Attributes:
+        n_documents: n.
+        size: d, the dimensions of a vector.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.embeddings.neighbours import VectorIndex
+        >>> index = VectorIndex.of(np.array([[1, 0], [3, 4], [2, 0], [0, 0]], np.float32))
+        >>> ids, similarities = index.nearest(np.array([[0, 2]], np.float32), 2)
+        >>> ids, similarities
+        (array([[1, 0]]), array([[0.8, 0. ]], dtype=float32))
+        >>> ids, similarities = index.neighbours(2)
+        >>> ids
+        array([[ 2,  1],
+               [ 0,  2],
+               [ 0,  1],
+               [-1, -1]])
+    """
+
+    def __init__(self, vectors: npt.NDArray[Any], device: str | torch.device | None = None) -> None:
+        self.n_documents: int = vectors.shape[0]
+        self.size: int = vectors.shape[1]
+        self._vectors = vectors
+        self._device = torch.device("cpu" if device is None else device)
+        self._groups = _groups_of(vectors)
+        self._lengths = self._groups.lengths
+        # A bound on the error of a cosine in single precision: the products' sum in any order, and the unit vectors.
+        self._error = (self.size + 8) * 2.0**-24
+
+    @classmethod
+    def of(cls, vectors: npt.NDArray[Any], *, device: str | torch.device | None = None) -> Self:
+        """Make an index of vectors, which stay where they are: they may be memory-mapped.
+
+        Args:
+            vectors: (n, d) finite numbers, float16 or float32; one row for each document.
+            device: where products of matrices are computed: "cpu" or "cuda".
+
+        Raises:
+            InputError: the array has another shape or type, or contains a number that is not finite.
+        """
+        given = np.asanyarray(vectors)
+        if given.ndim != 2 or given.shape[1] == 0 or given.dtype not in (np.float16, np.float32):
+            raise InputError(
+                f"vectors of shape {given.shape} and type {given.dtype} cannot be searched; give one row of float16 or "
+                "float32 for each document"
+            )
+        return cls(given, device)
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __repr__(self) -> str:
+        return f"VectorIndex({self.n_documents:,} vectors of {self.size} dimensions)"
+
+    def nearest(self, queries: npt.NDArray[Any], n: int) -> tuple[Ids, Similarities]:
+        """Return the n documents that are nearest to each query, the nearest first.
+
+        Of documents with the same similarity, the one with the smaller id comes first. The result for a query does not
+        depend on the other queries.
+
+        Args:
+            queries: (Q, d) finite numbers.
+            n: how many documents to return for each query.
+
+        Returns:
+            (Q, n) ids, which are row numbers of the index's vectors, and (Q, n) cosines from -1 to 1. If fewer than n
+            documents have a direction, and if the query is zero, the rest is filled with the id -1 and the
+            similarity 0.
+
+        Raises:
+            InputError: the queries have another shape, or contain a number that is not finite.
+            SettingError: n is not a whole number from 1.
+        """
+        require_whole("n", n)
+        given = np.asanyarray(queries)
+        if given.ndim != 2 or given.shape[1] != self.size or given.dtype.kind not in "fiu":
+            raise InputError(
+                f"queries of shape {given.shape} and type {given.dtype} cannot be compared with vectors of {self.size} "
+                "numbers; give one row of as many numbers for each query"
+            )
+        given = stored_vectors(given, lambda row: f"query {row}")
+        rows = np.arange(len(given))
+        points = _Rows(given, rows, _lengths_of(given, "query"))
+        ids, similarities = _blank(len(given), n)
+        self._search(points, points.nonzero(), n, ids, similarities)
+        return ids, similarities
+
+    def neighbours(self, n: int) -> tuple[Ids, Similarities]:
+        """Return the n documents that are nearest to each indexed document, without the document itself.
+
+        Another document with an equal vector is a neighbour like others. The order is that of `nearest`.
+
+        Args:
+            n: how many neighbours to return for each document.
+
+        Returns:
+            (n_documents, n) ids and (n_documents, n) cosines. Where a document has fewer neighbours, and where its
+            vector is zero, the rest is filled with the id -1 and the similarity 0.
+
+        Raises:
+            SettingError: n is not a whole number from 1.
+        """
+        require_whole("n", n)
+        groups = self._groups
+        ids, similarities = _blank(len(groups.first), n + 1)
+        points = _Rows(self._vectors, groups.first, groups.lengths)
+        self._search(points, np.arange(len(groups.first)), n + 1, ids, similarities)
+        found, scores = _blank(self.n_documents, n)
+        for start in range(0, self.n_documents, _HASHED):
+            rows = np.arange(start, min(start + _HASHED, self.n_documents))
+            rows = rows[groups.group[rows] >= 0]
+            near, score = ids[groups.group[rows]], similarities[groups.group[rows]]
+            kept = near != rows[:, None]
+            kept[kept.all(axis=1), -1] = False  # a row that its document is not in has one too many
+            found[rows], scores[rows] = near[kept].reshape(-1, n), score[kept].reshape(-1, n)
+        return found, scores
+
+    def _search(self, points: _Rows, places: Ids, n: int, ids: Ids, similarities: Similarities) -> None:
+        """Write the n nearest documents of the points at some places to the rows of the same places."""
+        if not len(self._groups.first) or not len(places):
+            return
+        documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
+        wanted = min(n, len(documents))
+        with without_gradients(), _single_precision():
+            symmetric = points.array is documents.array and len(places) == len(documents)
+            candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
+            step = max(1, _NUMBERS // (candidates.shape[1] * self.size))
+            for start in range(0, len(places), step):
+                part = slice(start, start + step)
+                queries, near = places[part], candidates[part]
+                scores = _cosines(points, queries, documents, near)
+                # Every document that is not a candidate has at most the floor, but for rounding.
+                least = -np.partition(-scores, wanted - 1, axis=1)[:, wanted - 1]
+                is_sure = floors[part] + self._error < least
+                self._write(queries[is_sure], near[is_sure], scores[is_sure], n, ids, similarities)
+                if not is_sure.all():
+                    self._search_among_equals(
+                        points, queries[~is_sure], documents, least[~is_sure], n, ids, similarities
+                    )
+
+    def _candidates(
+        self, points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
+    ) -> tuple[Ids, Similarities]:
+        """Return the (Q, m) best documents by single precision, and the (Q,) cosines that no other document exceeds."""
+        m = min(wanted + _SPARE, len(documents))
+        scores = torch.full((len(places), m), -torch.inf, device=self._device)
+        ids = torch.zeros((len(places), m), dtype=torch.int64, device=self._device)
+        for start in range(0, len(places), _BLOCK):
+            queries = points.units(places[start : start + _BLOCK], self._device)
+            end = start + len(queries)
+            for first in range(start if symmetric else 0, len(documents), _BLOCK):
+                others = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
+                last = first + len(others)
+                product = _padded(queries) @ _padded(others).T
+                _keep_best(scores[start:end], ids[start:end], product, len(others), first)
+                if symmetric and first != start:
+                    _keep_best(scores[first:last], ids[first:last], product.T, len(queries), start)
+        floors = scores.amin(1).cpu().numpy() if m < len(documents) else np.full(len(places), -np.inf, np.float32)
+        return ids.cpu().numpy(), floors
+
+    def _search_among_equals(
+        self,
+        points: _Rows,
+        places: Ids,
+        documents: _Rows,
+        least: Similarities,
+        n: int,
+        ids: Ids,
+        similarities: Similarities,
+    ) -> None:
+        """Do as `_search` for points with so many similar documents that the candidates do not suffice.
+
+        Args:
+            least: (Q,) cosines that at least n documents reach.
+        """
+        step = 64
+        for start in range(0, len(places), step):
+            part = places[start : start + step]
+            floor = torch.from_numpy(least[start : start + step] - np.float32(2 * self._error)).to(self._device)
+            queries = points.units(part, self._device)
+            rows, near = [], []
+            for first in range(0, len(documents), _BLOCK):
+                others = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
+                row, column = (queries @ others.T >= floor[:, None]).nonzero().T.cpu().numpy()
+                rows.append(row)
+                near.append(column + first)
+            row, column = np.concatenate(rows), np.concatenate(near)
+            for which, place in enumerate(part):
+                mine = column[row == which]
+                at_once = max(1, _NUMBERS // self.size)
+                scores = [
+                    _cosines(points, np.array([place]), documents, mine[None, at : at + at_once])
+                    for at in range(0, len(mine), at_once)
+                ]
+                self._write(np.array([place]), mine[None], np.concatenate(scores, axis=1), n, ids, similarities)
+
+    def _write(
+        self, places: Ids, near: Ids, scores: Similarities, n: int, ids: Ids, similarities: Similarities
+    ) -> None:
+        """Replace candidates, which stand for equal vectors, by their documents, and write the best n in order."""
+        if not len(places):
+            return
+        groups = self._groups
+        order = np.lexsort((near, -scores), axis=1)[:, :n]
+        near, scores = np.take_along_axis(near, order, 1), np.take_along_axis(scores, order, 1)
+        sizes = np.minimum(groups.sizes[near], n)  # (Q, up to n)
+        if (sizes == 1).all():
+            width = near.shape[1]
+            ids[places, :width], similarities[places, :width] = groups.first[near], scores
+            return
+        total = sizes.sum(axis=1)
+        row = np.repeat(np.arange(len(places)), total)
+        flat, ends = sizes.ravel(), np.cumsum(sizes)
+        within = np.arange(ends[-1]) - np.repeat(ends - flat, flat)
+        document = groups.members[np.repeat(groups.starts[near].ravel(), flat) + within]
+        score = np.repeat(scores.ravel(), flat)
+        order = np.lexsort((document, -score, row))
+        rank = np.arange(len(row)) - np.repeat(np.cumsum(total) - total, total)
+        best = rank < n
+        ids[places[row[best]], rank[best]] = document[order][best]
+        similarities[places[row[best]], rank[best]] = score[order][best]
+
+
+class _Rows(NamedTuple):
+    """Rows of an array, and their Euclidean lengths in double precision."""
+
+    array: npt.NDArray[Any]
+    rows: Ids
+    lengths: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def nonzero(self) -> Ids:
+        """Return the places of rows that are not zero."""
+        return np.flatnonzero(self.lengths)
+
+    def units(self, places: Ids, device: torch.device) -> torch.Tensor:
+        """Return the rows at some places, scaled to length 1: float32."""
+        part = _double(self.array[self.rows[places]]) / self.lengths[places, None]
+        return torch.from_numpy(part.astype(np.float32)).to(device)
+
+
+class _Groups(NamedTuple):
+    """Groups of documents with equal vectors, in the order of their first documents; without vectors of zeros.
+
+    Attributes:
+        group: (n,) the group of each document, or -1.
+        first: (G,) the first document of each group.
+        sizes: (G,) the number of its documents.
+        starts: (G,) the place of its first document in `members`.
+        members: the documents of the first group in ascending order, then those of the next.
+        lengths: (G,) the Euclidean length of the vector.
+    """
+
+    group: Ids
+    first: Ids
+    sizes: Ids
+    starts: Ids
+    members: Ids
+    lengths: npt.NDArray[np.float64]
+
+
+def _groups_of(vectors: npt.NDArray[Any]) -> _Groups:
+    lengths = _lengths_of(vectors, "vector")
+    directed = np.flatnonzero(lengths)
+    key = _hashes(vectors)[directed]
+    order = np.argsort(key, kind="stable")
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = key[order][1:] != key[order][:-1]
+    # The first document of each run of equal hashes; the others belong to it if their vectors are equal.
+    leader = directed[order][np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))]
+    first_of = np.arange(len(vectors))
+    first_of[directed[order]] = leader
+    followers = directed[order][~is_new]
+    for start in range(0, len(followers), _HASHED):
+        part = followers[start : start + _HASHED]
+        differs = (vectors[part] != vectors[first_of[part]]).any(axis=1)
+        first_of[part[differs]] = part[differs]  # by chance: it stays alone
+    first, group_of_directed, sizes = np.unique(first_of[directed], return_inverse=True, return_counts=True)
+    group = np.full(len(vectors), -1)
+    group[directed] = group_of_directed
+    members = directed[np.argsort(group_of_directed, kind="stable")]
+    return _Groups(group, first, sizes, np.cumsum(sizes) - sizes, members, lengths[first])
+
+
+def _lengths_of(vectors: npt.NDArray[Any], what: str) -> npt.NDArray[np.float64]:
+    """Return the Euclidean lengths of rows.
+
+    Raises:
+        InputError: a number is not finite.
+    """
+    lengths = np.empty(len(vectors))
+    for part in _parts(len(vectors)):
+        numbers = _double(vectors[part])
+        lengths[part] = np.sqrt(np.einsum("nd,nd->n", numbers, numbers))
+    if not np.isfinite(lengths).all():
+        row = int(np.isfinite(lengths).argmin())
+        raise InputError(f"{what} {row} contains a number that is not finite; correct it")
+    return lengths
+
+
+def _hashes(vectors: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return a number for each row that is the same for equal rows."""
+    width = vectors.shape[1]
+    factors = np.random.default_rng(0).integers(1, 2**63, width, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    found = np.empty(len(vectors), np.uint64)
+    for part in _parts(len(vectors)):
+        rows = np.ascontiguousarray(vectors[part])
+        bits = rows.view(np.uint16 if rows.dtype == np.float16 else np.uint32).astype(np.uint64)
+        found[part] = np.einsum("nd,d->n", bits, factors)
+    return found
+
+
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(start, min(start + _HASHED, n)) for start in range(0, n, _HASHED))
+
+
+def _double(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    if numbers.dtype == np.float16:  # PyTorch converts this type ten times as fast as NumPy
+        numbers = torch.from_numpy(np.array(numbers)).float().numpy()
+    return numbers.astype(np.float64)
+
+
+def _cosines(points: _Rows, queries: Ids, documents: _Rows, near: Ids) -> Similarities:
+    """Return the (Q, m) cosines of queries and their candidates, rounded from double precision.
+
+    Each sum is computed by itself and in the order of the dimensions, so it does not depend on the others.
+    """
+    left = _double(points.array[points.rows[queries]])
+    right = _double(documents.array[documents.rows[near]])
+    lengths = points.lengths[queries, None] * documents.lengths[near]
+    cosines: Similarities = (np.einsum("qd,qmd->qm", left, right) / lengths).astype(np.float32)
+    return cosines
+
+
+def _blank(rows: int, n: int) -> tuple[Ids, Similarities]:
+    return np.full((rows, n), -1), np.zeros((rows, n), np.float32)
+
+
+def _padded(rows: torch.Tensor) -> torch.Tensor:
+    """Append rows of zeros up to a whole number of chunks."""
+    return torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _CHUNK))
+
+
+def _keep_best(scores: torch.Tensor, ids: torch.Tensor, product: torch.Tensor, n_columns: int, first: int) -> None:
+    """Keep the best of some (Q, m) scores and of a block of new ones, in place; the last score of a row is the least.
+
+    Args:
+        scores, ids: (Q, m); -inf where there is none yet.
+        product: (at least Q, at least n_columns) new scores, of documents first, first + 1 ...; with padding.
+    """
+    n_rows, m = scores.shape
+    # Column c is in chunk c % n_chunks. Both ways compare neighbours in memory with one instruction.
+    n_chunks = product.shape[1] // _CHUNK
+    chunks = product.unflatten(1, (_CHUNK, n_chunks))
+    greatest = chunks.amax(1) if product.is_contiguous() else product.T.unflatten(0, (_CHUNK, n_chunks)).amax(0).T
+    floor = scores[:, -1]
+    if bool(torch.isinf(floor).any()):
+        if n_columns % _CHUNK or n_chunks < m:
+            both = torch.cat([scores, product[:n_rows, :n_columns]], 1)
+            best, place = both.topk(m)
+            columns = torch.arange(first, first + n_columns, device=ids.device).expand(n_rows, -1)
+            ids.copy_(torch.cat([ids, columns], 1).gather(1, place))
+            scores.copy_(best)
+            return
+        # The m best chunks have m scores that are no less than this; the floor itself is one of them.
+        floor = greatest[:n_rows].topk(m).values[:, -1]
+        floor = floor.nextafter(torch.full_like(floor, -torch.inf))
+    row, chunk = (greatest[:n_rows] > floor[:, None]).nonzero().T
+    found = chunks[row, :, chunk]
+    hit, turn = (found > floor[row, None]).nonzero().T
+    row, column, score = row[hit], turn * n_chunks + chunk[hit], found[hit, turn]
+    real = column < n_columns
+    row, column, score = row[real], column[real], score[real]
+    if not len(row):
+        return
+    counts = torch.bincount(row, minlength=n_rows)
+    changed = counts.nonzero()[:, 0]
+    within = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
+    place = torch.zeros_like(counts)
+    place[changed] = torch.arange(len(changed), device=row.device)
+    width = m + int(counts.max())
+    new_scores = torch.full((len(changed), width), -torch.inf, device=scores.device)
+    new_ids = torch.zeros((len(changed), width), dtype=torch.int64, device=scores.device)
+    new_scores[:, :m], new_ids[:, :m] = scores[changed], ids[changed]
+    new_scores[place[row], m + within], new_ids[place[row], m + within] = score, column + first
+    best, kept = new_scores.topk(m)
+    scores[changed], ids[changed] = best, new_ids.gather(1, kept)
+
+
+@contextmanager
+def _single_precision() -> Iterator[None]:
+    """A context in which products of matrices use all 24 bits of single precision, whatever the user has chosen."""
+    chosen = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(chosen)

@@ -1,0 +1,223 @@
+"""Nearest documents by the cosine of their vectors, against brute force in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from topicloom.embeddings import neighbours as module
+from topicloom.embeddings.neighbours import VectorIndex
+from topicloom.errors import InputError, SettingError
+
+
+def brute_force(vectors, queries, n, own=None):
+    """The rule, one document at a time: cosines of double precision, rounded, by descending cosine and ascending id."""
+    ids, scores = np.full((len(queries), n), -1), np.zeros((len(queries), n), np.float32)
+    rows = [[float(x) for x in row] for row in vectors]
+    for place, query in enumerate([float(x) for x in row] for row in queries):
+        found = []
+        for other, row in enumerate(rows):
+            squares = sum(x * x for x in query) ** 0.5 * sum(x * x for x in row) ** 0.5
+            if squares and (own is None or own[place] != other):
+                cosine = sum(x * y for x, y in zip(query, row, strict=True)) / squares
+                found.append((-np.float32(cosine), other))
+        for column, (score, other) in enumerate(sorted(found)[:n]):
+            ids[place, column], scores[place, column] = other, -score
+    return ids, scores
+
+
+def clustered(n, size=16, seed=0, dtype=np.float16):
+    random = np.random.default_rng(seed)
+    centres = random.standard_normal((20, size))
+    return (centres[random.integers(20, size=n)] + 0.3 * random.standard_normal((n, size))).astype(dtype)
+
+
+def whole(n, size=3, seed=0, dtype=np.float32):
+    """Small whole numbers, whose cosines are exact or nearly so: with many ties, duplicates, multiples and zeros."""
+    return np.random.default_rng(seed).integers(-1, 2, (n, size)).astype(dtype)
+
+
+def check(vectors, n, queries=None, **options):
+    index = VectorIndex.of(vectors, **options)
+    if queries is None:
+        found, expected = index.neighbours(n), brute_force(vectors, vectors, n, own=range(len(vectors)))
+    else:
+        found, expected = index.nearest(queries, n), brute_force(vectors, queries, n)
+    assert (found[0].dtype, found[1].dtype) == (np.int64, np.float32)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=0, atol=1e-7)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 64)
+    monkeypatch.setattr(module, "_HASHED", 50)
+    monkeypatch.setattr(module, "_NUMBERS", 5000)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("n_documents", [1, 2, 31, 63, 64, 65, 128, 300])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_neighbours_are_those_of_brute_force(n_documents, dtype):
+    check(clustered(n_documents, dtype=dtype), 5)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("n_queries", [0, 1, 7, 65])
+def test_nearest_are_those_of_brute_force(n_queries):
+    check(clustered(200), 5, queries=clustered(n_queries, seed=1, dtype=np.float32))
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("n", [1, 4, 40, 70])
+def test_ties_duplicates_and_zeros(n):
+    check(whole(220), n)
+    check(whole(220), n, queries=whole(30, seed=1))
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("n", [20, 21, 22, 50])
+def test_more_neighbours_than_documents(n):
+    check(clustered(21), n)
+    check(clustered(21), n, queries=clustered(3, seed=1))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_vectors_that_single_precision_cannot_tell_apart():
+    """More documents than there are spare candidates differ from each other by less than a float32 can hold."""
+    random = np.random.default_rng(0)
+    vectors = np.ones((150, 8), np.float32) + 1e-6 * random.standard_normal((150, 8)).astype(np.float32)
+    vectors[75:] *= np.float32(3)
+    double = vectors.astype(np.float64)
+    double /= np.linalg.norm(double, axis=1)[:, None]
+    cosines = (double @ double.T).astype(np.float32)
+    np.fill_diagonal(cosines, -1)
+    expected = np.lexsort((np.tile(np.arange(150), (150, 1)), -cosines), axis=1)[:, :6]
+    np.testing.assert_array_equal(VectorIndex.of(vectors).neighbours(6)[0], expected)
+
+
+def test_equal_documents_are_neighbours_of_each_other():
+    vectors = np.array([[1, 2], [5, 1], [1, 2], [1, 2]], np.float16)
+    ids, scores = VectorIndex.of(vectors).neighbours(2)
+    assert ids.tolist() == [[2, 3], [0, 2], [0, 3], [0, 2]]
+    assert scores[[0, 2, 3]].tolist() == [[1, 1]] * 3
+
+
+def test_equal_hashes_do_not_make_vectors_equal(monkeypatch):
+    monkeypatch.setattr(module, "_hashes", lambda vectors: np.zeros(len(vectors), np.uint64))
+    check(whole(60), 5)
+
+
+def test_zero_vectors_have_no_neighbours():
+    vectors = np.zeros((3, 4), np.float16)
+    ids, scores = VectorIndex.of(vectors).neighbours(2)
+    assert (ids == -1).all()
+    assert not scores.any()
+    ids, scores = VectorIndex.of(vectors).nearest(np.ones((1, 4)), 2)
+    assert (ids == -1).all()
+    assert not scores.any()
+    assert VectorIndex.of(vectors[:0]).neighbours(2)[0].shape == (0, 2)
+
+
+def test_blocks_threads_and_other_queries_change_nothing(monkeypatch):
+    vectors, queries = clustered(3000, 64), clustered(100, 64, seed=1)
+    ids, scores = VectorIndex.of(vectors).neighbours(10)
+    some, some_scores = VectorIndex.of(vectors).nearest(queries, 10)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        for block, numbers in ((32, 1), (160, 70_001), (4096, 1 << 24)):
+            monkeypatch.setattr(module, "_BLOCK", block)
+            monkeypatch.setattr(module, "_NUMBERS", numbers)
+            again, again_scores = VectorIndex.of(vectors).neighbours(10)
+            np.testing.assert_array_equal(again, ids)
+            np.testing.assert_array_equal(again_scores, scores)  # bit for bit
+    finally:
+        torch.set_num_threads(threads)
+    for start, end in ((0, 1), (1, 100), (50, 53)):
+        part, part_scores = VectorIndex.of(vectors).nearest(queries[start:end], 10)
+        np.testing.assert_array_equal(part, some[start:end])
+        np.testing.assert_array_equal(part_scores, some_scores[start:end])
+    own, own_scores = VectorIndex.of(vectors).nearest(vectors[:50], 11)
+    assert (own[:, 0] == np.arange(50)).all()
+    np.testing.assert_array_equal(own[:, 1:], ids[:50])
+    np.testing.assert_array_equal(own_scores[:, 1:], scores[:50])
+
+
+def test_precision_that_the_user_chose_does_not_matter():
+    vectors = clustered(500, 64)
+    expected = VectorIndex.of(vectors).neighbours(10)[0]
+    chosen = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        with torch.autocast("cpu", torch.bfloat16):
+            found = VectorIndex.of(vectors).neighbours(10)[0]
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(chosen)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_memory_mapped_vectors_stay_on_disk(tmp_path):
+    vectors = clustered(300)
+    np.save(tmp_path / "vectors.npy", vectors)
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    index = VectorIndex.of(mapped)
+    assert index._vectors is mapped
+    np.testing.assert_array_equal(index.neighbours(5)[0], VectorIndex.of(vectors).neighbours(5)[0])
+
+
+def test_rows_and_columns_in_any_order_of_memory():
+    vectors = clustered(100)
+    expected = VectorIndex.of(vectors).neighbours(5)[0]
+    np.testing.assert_array_equal(VectorIndex.of(np.asfortranarray(vectors)).neighbours(5)[0], expected)
+    np.testing.assert_array_equal(VectorIndex.of(vectors[::-1][::-1]).neighbours(5)[0], expected)
+
+
+@pytest.mark.parametrize("scale", [6e-8, 1e-40, 1e-30, 1e30])
+def test_lengths_do_not_matter(scale):
+    dtype = np.float16 if scale == 6e-8 else np.float32  # the smallest number of float16
+    vectors = (whole(100, 8).astype(np.float64) * scale).astype(dtype)
+    np.testing.assert_array_equal(
+        VectorIndex.of(vectors).neighbours(7)[0], VectorIndex.of(whole(100, 8)).neighbours(7)[0]
+    )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_gpu_finds_the_same():
+    vectors = clustered(5000, 64)
+    for found, expected in zip(
+        VectorIndex.of(vectors, device="cuda").neighbours(10), VectorIndex.of(vectors).neighbours(10), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.zeros(3, np.float32), "shape (3,)"),
+        (np.zeros((3, 0), np.float32), "shape (3, 0)"),
+        (np.zeros((3, 2), np.int64), "int64"),
+        (np.array([[0, 1], [np.nan, 1]], np.float16), "vector 1 contains"),
+        (np.array([[0, 1], [1, 1], [np.inf, 1]], np.float32), "vector 2 contains"),
+    ],
+)
+def test_vectors_that_are_refused(vectors, message):
+    with pytest.raises(InputError) as caught:
+        VectorIndex.of(vectors)
+    assert message in str(caught.value)
+
+
+def test_searches_that_are_refused():
+    index = VectorIndex.of(clustered(10))
+    for queries, message in (
+        (np.zeros(16), "shape"),
+        (np.zeros((2, 15)), "vectors of 16 numbers"),
+        (np.full((2, 16), np.nan), "query 0 contains"),
+    ):
+        with pytest.raises(InputError, match=message):
+            index.nearest(queries, 2)
+    for n in (0, -1, 1.5, True):
+        with pytest.raises(SettingError):
+            index.neighbours(n)
