@@ -23,7 +23,7 @@ MARKET = [
 
 def main(epochs: int = 200) -> list[list[str]]:
     texts = (SPORT + MARKET) * 20
-    corpus = tl.Corpus.from_texts(texts, language="zh")  # the default, "auto", would recognise the script
+    corpus = tl.Corpus.from_texts(texts, language="zh")  # the default, "auto", would recognise it
     print("分词:", *corpus.tokenizer(SPORT[0]))
     model = tl.GSM(n_topics=2, epochs=epochs, batch_size=20, random_state=0).fit(corpus)
     topics = model.topics(top_n=6)

@@ -76,9 +76,7 @@ class ReadOptions(TimeOptions, FileOptions):
 class WordOptions:
     """Which words of the documents are kept."""
 
-    language: Annotated[str, "the language of the texts, such as zh, en or fr; auto recognises it by the script"] = (
-        "auto"
-    )
+    language: Annotated[str, "the language of the texts, such as zh, en or fr; auto recognises it"] = "auto"
     min_df: Annotated[
         float,
         "the fewest documents that a word may be in: a whole number, or a share such as 0.01 of the documents that "

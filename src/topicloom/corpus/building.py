@@ -23,7 +23,16 @@ from ..preparing import TimeOptions, WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
 from ..text.languages import can_split
-from ..text.recognition import is_spaced_out, is_traditional, mismatch, other_language, unsplit
+from ..text.recognition import (
+    is_spaced_out,
+    is_traditional,
+    language_shares,
+    mismatch,
+    mixture,
+    other_language,
+    recognise,
+    unsplit,
+)
 from ..text.strings import ArrayWriter, TextWriter
 from ..text.tokenizing import resolve_stop_words
 from .dates import TimeReader, Times
@@ -287,7 +296,8 @@ def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tup
         language, stop_words, options.user_dictionary, replace_stop_words=replace_stop_words, sample=texts
     )
     if language == "auto":
-        logger.info("language: %s, recognised by its script; `language` sets another one", made.language)
+        found = recognise(texts)
+        logger.log(logging.WARNING if found.needs_warning else logging.INFO, "%s", found.sentence)
     elif other := other_language(made.language, texts):
         if not can_split(made.language, other):
             raise InputError(mismatch(made.language, other))
@@ -345,7 +355,7 @@ def build(
     ids, labels, timestamps = _StringField(str), _StringField(), _TimeField(times or TimeOptions())
     known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
-    sample: list[str] = []
+    sample = _Sample()
     with (
         TextWriter(folder if keep_texts else None) as writer,
         tempfile.SpooledTemporaryFile(
@@ -359,9 +369,8 @@ def build(
                 for field, column in zip(known, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
                 _add_covariates(covariates, batch, ids.n_docs)
-                strings = [text for text in texts if isinstance(text, str)] if keep_texts or not sample else []
-                if not sample:
-                    sample.extend(text[:_SAMPLE_CHARACTERS] for text in strings)
+                strings = [text for text in texts if isinstance(text, str)]
+                sample.extend(strings)
                 if keep_texts:
                     writer.extend(strings)
                 yield from texts
@@ -377,10 +386,12 @@ def build(
             counts, vocabulary = tally.filtered(filters, folder)
         except InputError:
             language = getattr(tokenizer, "language", None)
-            if language and (other := other_language(language, sample)):
+            if language and (other := other_language(language, sample.texts)):
                 raise InputError(f"no word is left: {mismatch(language, other)}") from None
             raise
         stored = writer.finish() if keep_texts else None
+    if isinstance(tokenizer, Tokenizer) and len(shares := language_shares(sample.texts)) > 1:
+        logger.warning("%s", mixture(shares))
     return Built(
         counts,
         vocabulary,
@@ -390,6 +401,26 @@ def build(
         stored,
         {name: spelled_numbers(column) for name, column in covariates.items()},
     )
+
+
+class _Sample:
+    """The beginnings of some texts, at equal distances, of a stream whose length is not known.
+
+    Attributes:
+        texts: from 200 to 400 texts, or all if there are fewer.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._n_texts, self._step = 0, 1
+
+    def extend(self, texts: Sequence[str]) -> None:
+        """Add some of the next texts."""
+        first = -self._n_texts % self._step
+        self.texts += [text[:_SAMPLE_CHARACTERS] for text in texts[first :: self._step]]
+        self._n_texts += len(texts)
+        while len(self.texts) > 2 * _SAMPLE:
+            self.texts, self._step = self.texts[::2], 2 * self._step
 
 
 def _add_covariates(columns: dict[str, list[str | None]], batch: Sequence[Document], n_docs: int) -> None:

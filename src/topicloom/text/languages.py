@@ -60,9 +60,20 @@ SCRIPTS = {
 UNSPACED = re.compile(f"[{''.join(ranges for code, ranges in SCRIPTS.items() if code != 'ko')}]")
 
 NAMES = {
-    "ar": "Arabic", "bn": "Bengali", "el": "Greek", "he": "Hebrew", "hi": "Hindi", "hy": "Armenian", "ja": "Japanese",
-    "km": "Khmer", "ko": "Korean", "lo": "Lao", "my": "Burmese", "ru": "Russian", "ta": "Tamil", "te": "Telugu",
-    "th": "Thai", "zh": "Chinese",
+    "af": "Afrikaans", "am": "Amharic", "ar": "Arabic", "az": "Azerbaijani", "bg": "Bulgarian", "bn": "Bengali",
+    "bo": "Tibetan", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "dsb": "Lower Sorbian",
+    "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "ga": "Irish", "gd": "Scottish Gaelic", "grc": "Ancient Greek",
+    "gu": "Gujarati", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hsb": "Upper Sorbian",
+    "ht": "Haitian Creole", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "is": "Icelandic",
+    "it": "Italian", "ja": "Japanese", "km": "Khmer", "kmr": "Kurmanji", "kn": "Kannada", "ko": "Korean",
+    "ky": "Kyrgyz", "la": "Latin", "lb": "Luxembourgish", "lg": "Ganda", "lij": "Ligurian", "lo": "Lao",
+    "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "ml": "Malayalam", "mr": "Marathi", "ms": "Malay",
+    "my": "Burmese", "nb": "Norwegian", "ne": "Nepali", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese",
+    "ro": "Romanian", "ru": "Russian", "sa": "Sanskrit", "si": "Sinhala", "sk": "Slovak", "sl": "Slovenian",
+    "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "te": "Telugu", "th": "Thai",
+    "ti": "Tigrinya", "tl": "Tagalog", "tn": "Tswana", "tr": "Turkish", "tt": "Tatar", "uk": "Ukrainian",
+    "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
 }  # fmt: skip
 
 
@@ -99,5 +110,4 @@ def can_split(language: str, other: str) -> bool:
 
 def language_name(code: str) -> str:
     """Return the name of a language with its code, such as "Chinese (zh)"; the code alone where no name is known."""
-    name = NAMES.get(code, "English" if code == "en" else "")
-    return f"{name} ({code})" if name else code
+    return f"{NAMES[code]} ({code})" if code in NAMES else code

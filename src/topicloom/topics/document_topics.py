@@ -14,8 +14,9 @@ from ..corpus.fields import Fields, WithFields
 from ..display import html_table
 from ..errors import InputError
 from ..messages import counted
-from ..text import AnyTokenizer, detect_language
+from ..text import AnyTokenizer
 from ..text.languages import language_name
+from ..text.recognition import other_language
 
 # A notebook shows this many documents, and this many characters of each text.
 _DOCUMENTS_SHOWN, _CHARACTERS_SHOWN = 10, 200
@@ -125,8 +126,8 @@ def require_known(
     trained = getattr(tokenizer, "language", None)
     why = ""
     if trained is not None and texts is not None:
-        found = detect_language(islice(texts, _LANGUAGE_SAMPLE))
-        if found != trained:
+        found = other_language(trained, islice(texts, _LANGUAGE_SAMPLE))
+        if found is not None:
             why = f": the texts look {language_name(found)}, and the model was trained on {language_name(trained)}"
     raise InputError(
         f"{n_empty:,} of the {which}{n_docs:,} documents contain no word that the model knows{why}; give a model of "
