@@ -283,6 +283,20 @@ def test_bodies_that_cannot_be_used(client, body, status, message):
     assert message in answer.json()["error"]
 
 
+@pytest.mark.parametrize("depth", [10, 100, 500, 800, 900, 950, 970, 985, 1_000, 3_000])
+def test_nested_bodies_get_one_sentence(client, depth):
+    for path, start, end in [
+        ("infer", '{"texts":', "}"),
+        ("edits", '{"edits":[{"rename":{"0":', "}}]}"),
+        ("edits", '{"edits":[{"merge":', "}]}"),
+        ("edits", '{"edits":[{"rename":', "}]}"),
+        ("edits", '{"edits":[{"reduce_to":2,"groups":', "}]}"),
+    ]:
+        answer = client.post(f"/api/{path}", content=f"{start}{'[' * depth}{']' * depth}{end}", headers=JSON)
+        assert answer.status_code in (400, 422), (path, start, answer.text)
+        assert len(answer.json()["error"]) < 200
+
+
 def test_only_get_head_and_post_are_answered(client):
     for method in ("DELETE", "PUT", "OPTIONS"):
         answer = client.request(method, "/api/topics")
@@ -311,6 +325,8 @@ def test_a_body_without_a_length_is_limited_too(client):
         ({"content-type": "application/x-www-form-urlencoded"}, 415),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://[::1"}, 403),
+        ({"origin": "http://[localhost]"}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"sec-fetch-site": "same-site"}, 403),  # another name of the same domain
         ({"origin": "http://localhost:8000", "sec-fetch-site": "same-origin"}, 200),

@@ -338,9 +338,16 @@ def _check_origin(host: str, headers: dict[str, str]) -> None:
     if kind != "application/json":
         raise Refusal(415, "the body should be JSON; send it with the header 'Content-Type: application/json'")
     origin = headers.get("origin")
-    foreign = origin is not None and host_of(urlsplit(origin).netloc) != host_of(host)
-    if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    if (origin is not None and not _is_at(origin, host)) or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Refusal(403, "pages of other sites may not send anything to the service")
+
+
+def _is_at(origin: str, host: str) -> bool:
+    """Return whether an Origin header names the host of a Host header."""
+    try:
+        return host_of(urlsplit(origin).netloc) == host_of(host)
+    except ValueError:  # such as http://[::1
+        return False
 
 
 def _headers(scope: Scope) -> dict[str, str]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..errors import CorpusFileError
+from ..errors import CorpusFileError, InputError
 from ..files import plain_file
 
 # Characters: the normal form of words, and the replacement of what UTF-8 cannot represent.
@@ -54,6 +54,33 @@ def is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def require_utf8(text: str, what: str) -> str:
+    r"""Return a text in which the halves of surrogate pairs are joined, so that it can be written as UTF-8.
+
+    Args:
+        text: the text.
+        what: what the text is, for the message.
+
+    Raises:
+        InputError: the text contains a lone surrogate.
+
+    Examples:
+        >>> from topicloom.text.strings import require_utf8
+        >>> require_utf8("\ud83d\ude00" + "!", "the title") == "😀!"
+        True
+    """
+    if is_utf8(text):
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError as error:
+        half = error.object[error.start : error.start + 2].decode("utf-16-le", "surrogatepass")
+        raise InputError(
+            f"{what} contains {half!a}, a lone surrogate, which is half a character and cannot be written to a file; "
+            "correct or remove it"
+        ) from None
 
 
 _MOST_DIGITS = 18  # of a number of a row

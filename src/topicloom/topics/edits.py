@@ -33,7 +33,7 @@ from ..files import atomic_file
 from ..files.content import DIGESTS, content_digest, read_yaml_or_toml
 from ..messages import brief, nearest
 from ..settings import require_seed
-from ..text.strings import replace_surrogates
+from ..text.strings import require_utf8
 
 Edit = dict[str, Any]
 FEWEST = 2  # topics of a model
@@ -95,11 +95,13 @@ def checked_name(name: Any, topic: Any) -> str | None:
     """Return the name of a topic as one line without spaces around it; None stays None.
 
     Raises:
-        InputError: the name is empty or too long.
+        InputError: the name is no text and no whole number, is empty or too long, or contains a lone surrogate.
     """
     if name is None:
         return None
-    text = " ".join(printable(replace_surrogates(str(name))).split())
+    if isinstance(name, bool) or not isinstance(name, str | Integral):  # str() may write another number than was meant
+        raise InputError(f"the name of topic {topic} is {brief(name)}, which is not a text; give a text in quotes")
+    text = " ".join(printable(require_utf8(str(name), f"the name of topic {topic}")).split())
     if not text:
         raise InputError(
             f"the name of topic {topic} is empty; give it a name, or None (null in JSON and YAML) to take its name away"
