@@ -9,7 +9,10 @@ import numpy as np
 import topicloom as tl
 from hostile import FIELDS, TITLE, WORDS
 from topicloom.reports.explorer import PageOptions, write_page
+from topicloom.text.strings import is_utf8
 from topicloom.topics.saved import write_stored
+
+NAMES = [each for each in FIELDS if is_utf8(each)]  # ids, labels and categories refuse what no file can hold
 
 
 def hostile_corpus(n_docs: int = 60) -> tl.Corpus:
@@ -24,10 +27,10 @@ def hostile_corpus(n_docs: int = 60) -> tl.Corpus:
         counts,
         words,
         texts=[f"cat dog bank {FIELDS[n % len(FIELDS)]}" for n in range(n_docs)],
-        ids=[f"{FIELDS[n % len(FIELDS)]}{n}" for n in range(n_docs)],
-        labels=[FIELDS[n // 3 % len(FIELDS)] for n in range(n_docs)],
+        ids=[f"{NAMES[n % len(NAMES)]}{n}" for n in range(n_docs)],
+        labels=[NAMES[n // 3 % len(NAMES)] for n in range(n_docs)],
         timestamps=[None if n % 5 == 0 else np.datetime64(int(moments[n]), "s") for n in range(n_docs)],
-        covariates={WORDS[0]: list(range(n_docs)), WORDS[1]: [FIELDS[n % len(FIELDS)] for n in range(n_docs)]},
+        covariates={WORDS[0]: list(range(n_docs)), WORDS[1]: [NAMES[n % len(NAMES)] for n in range(n_docs)]},
     )
 
 

@@ -16,7 +16,8 @@ from topicloom.corpus import Corpus
 from topicloom.errors import CorpusFileError, InputError, SettingError
 from topicloom.files import write_manifest
 from topicloom.metrics import document_npmi
-from topicloom.text import CustomTokenizer, Pretokenized, make_tokenizer
+from topicloom.preparing import WordOptions
+from topicloom.text import CustomTokenizer, Document, Pretokenized, make_tokenizer
 from topicloom.text.counting import counts_of
 
 TEXTS = [
@@ -362,7 +363,27 @@ def test_texts_that_are_all_empty_or_have_no_utf8(tmp_path):
     assert list(corpus.texts) == ["fine \ufffd"]
 
 
-def test_surrogates_are_saved_as_the_replacement_character(tmp_path):
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"ids": ["a", "b\ud800"]}, "the id of document 1"),
+        ({"labels": ["\udfff", "b"]}, "the label of document 0"),
+        ({"covariates": {"shop": ["a", "\ud800"]}}, "the covariate 'shop' of document 1"),
+        ({"covariates": {"shop\ud800": [1, 2]}}, "the name of a covariate"),
+    ],
+)
+def test_fields_that_no_file_can_hold_are_refused(fields, what):
+    makers = [
+        lambda: Corpus.from_texts(["cat", "dog"], **OPEN, **fields),
+        lambda: Corpus.from_counts([[1], [1]], **fields),
+        lambda: Corpus.from_documents([Document("cat", each) for each in fields["ids"]], WordOptions(**OPEN)),
+    ]
+    for make in makers if "ids" in fields else makers[:2]:
+        with pytest.raises(InputError, match=rf"^{what} contains '.u[a-f0-9]{{4}}', a lone surrogate"):
+            make()
+
+
+def test_surrogates_of_texts_are_saved_as_the_replacement_character(tmp_path):
     tokens = [["a\ud800", "a\ud801", "b"], ["a\ud802", "\ud83d\ude00"]]
     corpus = Corpus.from_texts(tokens, **OPEN, stop_words=["c\ud800"])
     assert corpus.vocabulary == ["a\ufffd", "b", "😀"]
@@ -370,9 +391,9 @@ def test_surrogates_are_saved_as_the_replacement_character(tmp_path):
     np.testing.assert_array_equal(corpus.encode([["a\ud805", "b"]]).toarray(), [[1, 1, 0]])
     corpus.save(tmp_path / "tokens")
     assert same(corpus, Corpus.load(tmp_path / "tokens"))
-    (tmp_path / "a.jsonl").write_text('{"text": "cat \\ud800", "id": "\\udc00", "label": "x\\ud800"}\n')
+    (tmp_path / "a.jsonl").write_text('{"text": "cat \\ud800", "id": "\\ud83d\\ude00"}\n')
     corpus = Corpus.from_file(tmp_path / "a.jsonl", **OPEN, stop_words=["dog\ud800"])
-    assert (corpus.ids, corpus.labels, list(corpus.texts)) == (["\ufffd"], ["x\ufffd"], ["cat \ufffd"])
+    assert (corpus.ids, list(corpus.texts)) == (["😀"], ["cat \ufffd"])
     corpus.save(tmp_path / "texts")
     assert same(corpus, Corpus.load(tmp_path / "texts"))
     with pytest.raises(InputError, match=r"the word '.ud800' contains a lone surrogate"):

@@ -545,8 +545,12 @@ def test_a_pipe_with_a_bad_byte_does_not_hang(tmp_path):
 
 
 def test_surrogates_become_the_replacement_character(write, tmp_path):
-    path = write("a.jsonl", '{"text": "a \\ud800", "id": "\\udfff", "label": "\\ud83d\\ude00"}\n')
-    assert list(read(path)) == [Document("a \ufffd", "\ufffd", "😀")]
+    path = write("a.jsonl", '{"text": "a \\ud800", "id": "b", "label": "\\ud83d\\ude00"}\n')
+    assert list(read(path)) == [Document("a \ufffd", "b", "😀")]
+    for column in ("id", "label", "timestamp", "shop"):
+        path = write("a.jsonl", f'{{"text": "a"}}\n{{"text": "a", "{column}": "x\\udfff"}}\n')
+        with pytest.raises(InputError, match=rf"{column}'? of document 1 of .*a.jsonl contains '.udfff', a lone surr"):
+            list(read(path, covariates=["shop"]))
     folder = tmp_path / "folder"
     folder.mkdir()
     try:

@@ -154,7 +154,9 @@ def test_what_is_shown_cannot_change_a_page_or_a_terminal():
     assert printable(AWKWARD) == "a b [31mc 31md ef g h i"
     assert printable("中文　é\xa0\u200d\t\n🏳️‍🌈") == "中文　é\xa0\u200d\t\n🏳️‍🌈"
     found = Table({AWKWARD: [AWKWARD, "x"]}, AWKWARD)
-    corpus = tl.Corpus.from_counts(np.ones((4, 2)), [AWKWARD.split("\ud800")[0], "<b>"], labels=[AWKWARD] * 4)
+    corpus = tl.Corpus.from_counts(
+        np.ones((4, 2)), [AWKWARD.split("\ud800")[0], "<b>"], labels=[AWKWARD.replace("\ud800", "")] * 4
+    )
     view = tl.Topics(tl.GSM(2, epochs=1, random_state=0).fit(corpus), corpus)
     for value in (found, corpus, view, view.model, view.table(), view.hierarchy(), view.topics_of(0)):
         for text in (value._repr_html_(), repr(value)):

@@ -64,10 +64,11 @@ def explore(
         raise InputError(f"{place} does not end in .html; give a name that does")
     check_new(out, overwrite)
     from ..reports.explorer import PageOptions, write_page
+    from ..text.strings import replace_surrogates
     from ..topics.saved import read_metrics
 
     topics = open_topics(run, allow)
-    options = PageOptions(title or run.resolve().name, texts=texts, most_documents=documents)
+    options = PageOptions(title or replace_surrogates(run.resolve().name), texts=texts, most_documents=documents)
     size = write_page(place, topics, options, read_metrics(run))
     logger.info("wrote %s (%.1f MB)", place, size / 1e6)
 

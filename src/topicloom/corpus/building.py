@@ -33,7 +33,7 @@ from ..text.recognition import (
     recognise,
     unsplit,
 )
-from ..text.strings import ArrayWriter, TextWriter
+from ..text.strings import ArrayWriter, TextWriter, is_utf8, require_utf8
 from ..text.tokenizing import resolve_stop_words
 from .dates import TimeReader, Times
 from .fields import read_times, row_numbers, spelled_numbers
@@ -352,7 +352,7 @@ def build(
     Raises:
         InputError: a document is not text, or no word passes the filters.
     """
-    ids, labels, timestamps = _StringField(str), _StringField(), _TimeField(times or TimeOptions())
+    ids, labels, timestamps = _StringField("id", str), _StringField("label"), _TimeField(times or TimeOptions())
     known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
     sample = _Sample()
@@ -444,24 +444,31 @@ class _StringField:
     """A string for each document. Nothing is stored until a document has one.
 
     Args:
+        name: what the string is, for messages.
         unknown: returns what stands for an unknown value, given the document's row.
     """
 
-    def __init__(self, unknown: Callable[[int], str] = lambda row: "") -> None:
-        self._unknown = unknown
+    def __init__(self, name: str, unknown: Callable[[int], str] = lambda row: "") -> None:
+        self._name, self._unknown = name, unknown
         self.n_docs = 0
         self._writer: TextWriter | None = None
 
     def extend(self, values: Sequence[str | None]) -> None:
-        """Add the values of the next documents."""
+        """Add the values of the next documents.
+
+        Raises:
+            InputError: a value contains a lone surrogate.
+        """
         start, self.n_docs = self.n_docs, self.n_docs + len(values)
         if self._writer is None:
             if values.count(None) == len(values):
                 return
             self._writer = TextWriter()
             self._writer.extend([self._unknown(row) for row in range(start)])
-        known = (self._unknown(row) if value is None else value for row, value in enumerate(values, start))
-        self._writer.extend(list(known))
+        known = [self._unknown(row) if value is None else value for row, value in enumerate(values, start)]
+        if not is_utf8("".join(known)):
+            known = [require_utf8(each, f"the {self._name} of document {row}") for row, each in enumerate(known, start)]
+        self._writer.extend(known)
 
     def finish(self) -> Sequence[str] | None:
         """Return a string for each document, or None if no document has one."""

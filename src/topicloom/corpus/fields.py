@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..messages import brief, counted
-from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, pieces, replace_surrogates
+from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, is_utf8, pieces, require_utf8
 from .dates import TimeReader, Times
 
 logger = logging.getLogger("topicloom")
@@ -222,11 +222,11 @@ def covariates_of(given: Mapping[str, Iterable[Any]] | None) -> dict[str, Covari
     Strings are categories, even if they spell numbers; `spelled_numbers` converts those of files.
 
     Raises:
-        InputError: a covariate is not a list of numbers or strings.
+        InputError: a covariate is not a list of numbers or strings, or a string contains a lone surrogate.
     """
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f'`covariates` is a {type(given).__name__}; give a dictionary such as {{"price": [1.5, 2.0]}}')
-    names = {name: replace_surrogates(str(name)) for name in given or {}}
+    names = {name: require_utf8(str(name), "the name of a covariate") for name in given or {}}
     return {names[name]: _covariate(names[name], values) for name, values in (given or {}).items()}
 
 
@@ -257,7 +257,7 @@ def covariate_like(values: Sequence[str | None], *, numbers: bool) -> Covariate:
         numbers: whether it is one of numbers, among which other words are unknown values.
     """
     if not numbers:
-        return _categories(values)
+        return _categories("a covariate", values)
     found = (as_number(value) for value in values)
     return np.array([math.nan if number is None else number for number in found], np.float64)
 
@@ -278,11 +278,11 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
     _warn_of_numbers(name, column, numbers)
     if are_marked_numbers(column):
         column = [None if is_mark(value) else value for value in column]
-    return _categories(column)
+    return _categories(f"the covariate {name!r}", column)
 
 
-def _categories(column: Sequence[Any]) -> Categories:
-    as_text = ["" if is_missing(value) else replace_surrogates(str(value)) for value in column]
+def _categories(what: str, column: Sequence[Any]) -> Categories:
+    as_text = _as_strings(what, column)
     names = tuple(sorted({text for text, value in zip(as_text, column, strict=True) if not is_missing(value)}))
     place = {each: code for code, each in enumerate(names)}
     codes = [-1 if is_missing(value) else place[text] for text, value in zip(as_text, column, strict=True)]
@@ -584,7 +584,23 @@ def _strings(name: str, values: Iterable[Any]) -> Sequence[str]:
     if isinstance(values, Strings):
         return compact(values)
     column = values_of(f"`{name}`", list(values) if isinstance(values, str) else values)  # "aab" is three labels
-    return compact(["" if is_missing(value) else replace_surrogates(str(value)) for value in column])
+    return compact(_as_strings(f"the {name.removesuffix('s')}", column))
+
+
+def _as_strings(what: str, column: Iterable[Any]) -> list[str]:
+    """Return values as strings; "" if one is missing.
+
+    Args:
+        what: what a value is, for messages.
+        column: the values.
+
+    Raises:
+        InputError: a string contains a lone surrogate; the message names its row.
+    """
+    strings = ["" if is_missing(value) else str(value) for value in column]
+    if is_utf8("".join(strings)):
+        return strings
+    return [require_utf8(each, f"{what} of document {row}") for row, each in enumerate(strings)]
 
 
 def _labels(values: Iterable[Any]) -> Sequence[str]:

@@ -22,6 +22,7 @@ from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
 from ..settings import settings_as_json
+from ..text.strings import replace_surrogates
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, read_edits
 from ..topics.saved import (
@@ -194,7 +195,7 @@ def _write_page(staged: Path, title: str, topics: Topics, options: RunOptions, m
     from .explorer import PageOptions, write_page
 
     try:
-        write_page(staged / PAGE, topics, PageOptions(title, texts=options.texts), measured)
+        write_page(staged / PAGE, topics, PageOptions(replace_surrogates(title), texts=options.texts), measured)
     except InputError as error:
         logger.warning("explorer.html is not written: %s", error)
 

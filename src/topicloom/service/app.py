@@ -20,6 +20,7 @@ from ..display import as_markup
 from ..errors import InputError
 from ..messages import nearest, refusal, without_backquotes
 from ..reports.explorer import PageOptions, explorer_page
+from ..text.strings import replace_surrogates
 from .guard import NO_SOURCES, Access, App, Guard, Measures
 from .index import ReplacedError, SlowQueryError
 from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, ServedState
@@ -289,7 +290,7 @@ class _Explorer:
             return _WAIT.encode(), NO_SOURCES
 
     def _make(self, now: ServedState) -> tuple[bytes, str]:
-        title = self.live.run.resolve().name
+        title = replace_surrogates(self.live.run.resolve().name)
         if not len(now.theta):
             return _plain(title, now), NO_SOURCES
         options = PageOptions(title, api="api", version=now.version)

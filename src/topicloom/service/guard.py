@@ -338,7 +338,8 @@ def _check_origin(host: str, headers: dict[str, str]) -> None:
     if kind != "application/json":
         raise Refusal(415, "the body should be JSON; send it with the header 'Content-Type: application/json'")
     origin = headers.get("origin")
-    if (origin is not None and not _is_at(origin, host)) or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    is_foreign = origin is not None and not _is_at(origin, host)
+    if is_foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Refusal(403, "pages of other sites may not send anything to the service")
 
 

@@ -35,7 +35,7 @@ from .records import (
     resolve_columns,
     unreadable,
 )
-from .strings import is_utf8, replace_surrogates
+from .strings import is_utf8, replace_surrogates, require_utf8
 
 logger = logging.getLogger("topicloom")
 
@@ -310,8 +310,8 @@ def read(
     r"""Read documents in their order.
 
     Ids, labels and timestamps are strings; dates are in ISO format, and missing values are None. NUL characters are
-    read as blanks. A lone surrogate, such as "\ud800" in JSON or a byte of a file name that is not UTF-8, is read as
-    U+FFFD, so that everything that is read can be written.
+    read as blanks. A lone surrogate in a text, such as "\ud800" in JSON, or in the name of a file of a folder, is read
+    as U+FFFD, so that everything that is read can be written. In another column, it is refused.
 
     Args:
         source: one of these, or "-" for standard input:
@@ -399,7 +399,7 @@ def documents_in(
             raise InputError(f"{argument} is for .csv and .tsv files; leave it out for {given.name}")
     delimiter = None if options.delimiter is None else _checked_delimiter(options.delimiter)
     if is_folder:
-        return _checked(_folder(given), given.name)
+        return _checked(_folder(given), given.name, are_names=True)
     layout = Layout(columns, delimiter, options.header, options.quoting)
     return _checked(_READERS[name](given, layout), given.name, columns.covariates)
 
@@ -506,6 +506,28 @@ def _is_shown(path: Path) -> bool:
     return not any(part.startswith(".") for part in path.parts)
 
 
+_ONLY_TEXT = (None, None, None, None)  # the other fields of such a document
+
+
+def _with_whole_characters(document: Document, where: str) -> Document:
+    """Return a document in whose fields besides the text the halves of surrogate pairs are joined.
+
+    Raises:
+        InputError: a field contains a lone surrogate.
+    """
+    known = document.covariates or {}
+    if is_utf8("".join(filter(None, (*document[1:4], *known.values())))):
+        return document
+    columns = {
+        name: value if value is None else require_utf8(value, f"the {name} {where}")
+        for name, value in zip(Document._fields[1:4], document[1:4], strict=True)
+    }
+    covariates = {
+        name: value if value is None else require_utf8(value, f"{name!r} {where}") for name, value in known.items()
+    }
+    return document._replace(**columns, covariates=document.covariates and covariates)
+
+
 _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {
     "txt": _lines,
     "md": _whole,
@@ -518,19 +540,33 @@ _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {
 
 
 def _checked(
-    documents: Iterator[Document], name: str, covariates: Mapping[str, str | None] = MappingProxyType({})
+    documents: Iterator[Document],
+    name: str,
+    covariates: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    are_names: bool = False,
 ) -> Iterator[Document]:
-    """Replace the surrogates in documents, and check that there are documents and values.
+    """Replace the surrogates in texts, and check that there are documents and values.
+
+    Args:
+        documents: the documents.
+        name: the file, for messages.
+        covariates: columns that were asked for, with the argument that named each.
+        are_names: whether the ids are names of files, whose surrogates are replaced too.
 
     Raises:
-        InputError: the file contains no documents, or none of them has a value of a column that was asked for.
+        InputError: the file contains no documents, none of them has a value of a column that was asked for, or a value
+            contains a lone surrogate.
     """
     document = None
     unseen = {column: argument for column, argument in covariates.items() if argument is not None}
-    for document in documents:
-        if not is_utf8("".join(filter(None, document[:4]))):
-            text, *rest = (None if value is None else replace_surrogates(value) for value in document[:4])
-            document = document._replace(text=text or "", id=rest[0], label=rest[1], timestamp=rest[2])
+    for row, document in enumerate(documents):
+        if not is_utf8(document.text):
+            document = document._replace(text=replace_surrogates(document.text))
+        if are_names and document.id is not None:
+            document = document._replace(id=replace_surrogates(document.id))
+        elif document[1:] != _ONLY_TEXT:
+            document = _with_whole_characters(document, f"of document {row} of {name}")
         if unseen:
             known = document.covariates or {}
             unseen = {column: argument for column, argument in unseen.items() if not known.get(column)}

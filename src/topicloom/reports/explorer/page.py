@@ -30,7 +30,7 @@ from ...errors import InputError
 from ...files import atomic_file
 from ...metrics import CATALOGUE
 from ...text import Pretokenized, Tokenizer
-from ...text.strings import replace_surrogates
+from ...text.strings import replace_surrogates, require_utf8
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ class PageOptions:
             the page.
         version: what the service calls the topics of the page, by which it notices that they were edited since.
         infer: whether the page has a box that finds the topics of a text.
+
+    Raises:
+        InputError: the title contains a lone surrogate.
     """
 
     title: str | None = None
@@ -98,6 +101,10 @@ class PageOptions:
     api: str | None = None
     version: str | None = None
     infer: bool = True
+
+    def __post_init__(self) -> None:
+        if self.title is not None:
+            require_utf8(self.title, "the title")
 
 
 def explorer_page(topics: Topics, options: PageOptions | None = None, metrics: Mapping[str, Any] | None = None) -> str:
