@@ -32,6 +32,7 @@ from topicloom.files import (
     write_json,
     write_lines,
     write_manifest,
+    writing,
 )
 from topicloom.models import GSM, model_class
 from topicloom.models.loading import load, read_config
@@ -275,6 +276,30 @@ def test_leftovers_of_another_machine_are_given_a_day(ours):
         os.utime(leftover, (leftover.stat().st_atime - age,) * 2)
         with atomic_file(path):
             assert leftover.exists() == stays
+
+
+def test_machines_of_one_image_leave_each_others_files(ours, monkeypatch):
+    """Clones share their host name. A process of one is not among those of the other, and may be alive all the same."""
+    path = ours.parent / "a.txt"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for boot in ("1", "2"):
+        (ours.parent / f"boot{boot}").write_text(f"0000-{boot}\n")
+
+    def on_machine(number):
+        monkeypatch.setattr(writing, "_LINUX_BOOT_ID", ours.parent / f"boot{number}")
+        writing._machine.cache_clear()
+
+    on_machine(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: ended.pid)
+        live = writing.temporary_name(path)
+    live.touch()
+    for number, stays in ((2, True), (1, False)):
+        on_machine(number)
+        with atomic_file(path):
+            assert live.exists() == stays
+    writing._machine.cache_clear()
 
 
 def test_leftovers_are_removed_though_their_process_id_is_reused(ours):

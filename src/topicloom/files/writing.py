@@ -279,14 +279,36 @@ def _abandoned(path: Path) -> list[tuple[Path, bool]]:
     return [(place, each[4] is not None) for place, each in found if _is_abandoned(place, *each.group(1, 2, 3))]
 
 
+_LINUX_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_DARWIN_BOOT_ID = b"kern.bootsessionuuid"
+
+
 @functools.cache
 def _machine() -> str:
-    """Return a short name of this machine. Containers that share a host name but not their process ids differ."""
+    """Return a short name of this machine since it was started.
+
+    Containers that share a host name but not their process ids differ, and so do machines that were cloned from one
+    image. After a restart of the machine, what was left before counts as that of another machine.
+    """
     try:
         processes = os.readlink("/proc/self/ns/pid")
     except OSError:
         processes = ""
-    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:6]
+    return hashlib.sha256(f"{platform.node()} {processes} {_boot_id()}".encode()).hexdigest()[:6]
+
+
+def _boot_id() -> str:
+    """Return what differs from one start of a machine's system to the next, or "" where the system has no such id."""
+    with suppress(OSError, ValueError):
+        return _LINUX_BOOT_ID.read_text("ascii").strip()
+    if platform.system() == "Darwin":
+        found = ctypes.create_string_buffer(64)
+        size = ctypes.c_size_t(len(found))
+        with suppress(OSError, AttributeError):
+            ask = ctypes.CDLL(None).sysctlbyname
+            if ask(_DARWIN_BOOT_ID, found, ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+                return found.value.decode("ascii", "replace")
+    return ""
 
 
 def _is_abandoned(leftover: Path, machine: str, number: str, mark: str) -> bool:
