@@ -228,10 +228,46 @@ def test_vectors_that_cannot_be(words, vectors, said):
         WordVectors(words, vectors)
 
 
-def test_words_with_blanks_are_not_saved(tmp_path):
-    with pytest.raises(InputError, match="'new york' is empty, contains white space"):
-        WordVectors(["new york"], [[1.0]]).save(tmp_path / "vectors.txt")
+def test_phrases_are_saved_as_gensim_writes_them(tmp_path, caplog):
+    path, numbers = tmp_path / "vectors.txt", np.arange(6).reshape(3, 2)
+    with caplog.at_level(logging.INFO, "topicloom"):
+        WordVectors(["new york", "a\tb  c", "sea"], numbers).save(path)
+    assert "2 words with white space are written with _ in its place, such as new_york" in caplog.text
+    keyed = pytest.importorskip("gensim.models").KeyedVectors.load_word2vec_format(str(path))
+    assert keyed.index_to_key == ["new_york", "a_b_c", "sea"]
+    np.testing.assert_array_equal(keyed.vectors, numbers)
+    assert read_word_vectors(path).words == ("new_york", "a_b_c", "sea")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["new_york", "new york"], "^the words 'new_york' and 'new york' would both be written as new_york, "),
+        (["sea", " "], "^the word ' ' is blank or is not valid Unicode"),
+        (["sea", "\ud800"], r"^the word '.ud800' is blank or is not valid Unicode"),
+    ],
+)
+def test_words_that_no_file_can_tell_apart_are_refused(tmp_path, words, says):
+    with pytest.raises(InputError, match=says):
+        WordVectors(words, [[1.0], [2.0]]).save(tmp_path / "vectors.txt")
     assert not (tmp_path / "vectors.txt").exists()
+
+
+def test_numbers_that_overflow_are_refused(tmp_path):
+    """1e39 became infinite without a word in the binary formats of other programs, and "inf" elsewhere."""
+    path = tmp_path / "vectors.txt"
+    for number in ("1e39", "-4e38", "1e-50", "1e400", "-.9e999", "1e-44"):
+        path.write_text(f"a 1 2\nb 3 {number}\n")
+        with pytest.raises(InputError, match=f"line 2: '{number}' is a number that 32-bit floating point cannot hold"):
+            read_word_vectors(path)
+    path.write_text("a 1 3.4e38\nb 0 -0.0\nc 0.1 1.4013e-45\n")
+    np.testing.assert_array_equal(read_word_vectors(path).vectors, np.float32([[1, 3.4e38], [0, -0.0], [0.1, 1e-45]]))
+    for given in ([[1e39]], np.array([[1e-50]])):
+        for make in (lambda row: WordVectors(["a"], [row]), lambda row: as_word_vectors({"a": row})):
+            with pytest.raises(
+                InputError, match=r"^the vector of 'a' contains 1e.*, which 32-bit floating point cannot"
+            ):
+                make(given[0])
 
 
 def test_a_digest_tells_vectors_apart():

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import logging
+import re
 import struct
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -20,18 +21,24 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
+from ..corpus.fields import as_float32, vectors_as_float32
 from ..corpus.frames import read_frame
 from ..corpus.inputs import kind_of
 from ..display import html_table
 from ..errors import InputError, MissingExtraError, SettingError
 from ..files import atomic_file
+from ..messages import counted
 from ..settings import require_seed, require_whole
 from ..text import AnyTokenizer, Pretokenized, make_tokenizer
 from ..text.counting import Text
+from ..text.strings import is_utf8
 
 logger = logging.getLogger("topicloom")
 
 Floats: TypeAlias = "npt.NDArray[np.float32]"
+_WHITE_SPACE = re.compile("[ \t\r\n]+")  # which ends a word, or its line, in the word2vec format
+_DIGITS = frozenset(b"0123456789")
+_PRECISION_OF_TEXT = 1e-5  # to which files are trusted to have written the numbers of vectors
 _SHOWN = 8  # words, and numbers of a vector, in a notebook
 OTHER_WORDS = "perhaps they are of another language, or their words have another form (case, lemmas)"
 
@@ -63,14 +70,16 @@ class WordVectors:
 
     def __init__(self, words: Iterable[str], vectors: npt.ArrayLike) -> None:
         self.words = tuple(words)
-        self.vectors: Floats = np.array(vectors, np.float32)
-        if self.vectors.ndim != 2 or not self.vectors.size or len(self.vectors) != len(self.words):
+        given = _as_numbers(vectors)
+        if given.ndim != 2 or not given.size or len(given) != len(self.words):
             raise InputError(
-                f"{len(self.words)} words cannot have vectors of shape {self.vectors.shape}; give one row for each word"
+                f"{len(self.words)} words cannot have vectors of shape {given.shape}; give one row for each word"
             )
-        if not np.isfinite(self.vectors).all():
-            worst = int((~np.isfinite(self.vectors)).any(1).argmax())
+        if not np.isfinite(given).all():
+            worst = int((~np.isfinite(given)).any(1).argmax())
             raise InputError(f"the vector of {self.words[worst]!r} contains a number that is not finite; correct it")
+        stored = vectors_as_float32(given, lambda row: f"the vector of {self.words[row]!r}")
+        self.vectors: Floats = stored.copy("K") if stored is given else stored
         self._places = {word: place for place, word in enumerate(self.words)}
         if len(self._places) < len(self.words):
             twice = next(word for place, word in enumerate(self.words) if self._places[word] != place)
@@ -182,8 +191,10 @@ class WordVectors:
     def save(self, path: str | Path) -> None:
         """Write the word2vec text format, which `read_word_vectors` and gensim read; compressed if it ends in .gz.
 
+        The format has no words with white space. Phrases are written as gensim writes them, "new york" as new_york.
+
         Raises:
-            InputError: a word is empty, contains white space or is not valid Unicode; the format cannot express it.
+            InputError: a word is blank or is not valid Unicode, or two words would be written in the same way.
 
         Examples:
             >>> import topicloom as tl
@@ -197,18 +208,43 @@ class WordVectors:
             cat 1.0 0.0
             dog 0.0 1.0
         """
-        broken = next((word for word in self.words if not _fits_text_format(word)), None)
-        if broken is not None:
-            raise InputError(
-                f"the word {broken!r} is empty, contains white space or is not valid Unicode, which the word2vec "
-                "format cannot express; leave it out"
-            )
+        written = {word: _WHITE_SPACE.sub("_", word) for word in self.words}
+        self._check_written(written)
         with atomic_file(Path(path)) as temporary:
             opener: Callable[..., Any] = gzip.open if temporary.suffix == ".gz" else open
             with opener(temporary, "wt", encoding="utf-8", newline="\n") as file:
                 file.write(f"{len(self)} {self.size}\n")
                 for word, vector in zip(self.words, self.vectors, strict=True):
-                    file.write(f"{word} {' '.join(map(str, vector))}\n")
+                    file.write(f"{written[word]} {' '.join(map(str, vector))}\n")
+
+    def _check_written(self, written: Mapping[str, str]) -> None:
+        """Check how words are written to a file, and log which are written differently.
+
+        Args:
+            written: word -> how it is written.
+
+        Raises:
+            InputError: a word is blank or is not valid Unicode, or two words would be written in the same way.
+        """
+        broken = next((word for word in written if not word.strip() or not is_utf8(word)), None)
+        if broken is not None:
+            raise InputError(
+                f"the word {broken!r} is blank or is not valid Unicode, which the word2vec format cannot express; "
+                "leave it out"
+            )
+        phrases = [word for word, each in written.items() if each != word]
+        first: dict[str, str] = {}
+        for word, each in written.items():
+            if first.setdefault(each, word) != word:
+                raise InputError(
+                    f"the words {first[each]!r} and {word!r} would both be written as {each}, because the word2vec "
+                    "format has no words with white space; leave one out"
+                )
+        if phrases:
+            logger.info(
+                "%s with white space %s written with _ in its place, such as %s, as gensim writes phrases",
+                counted(len(phrases), "word"), "is" if len(phrases) == 1 else "are", written[phrases[0]],
+            )  # fmt: skip
 
 
 def log_share(found: int, wanted: int, where: str) -> None:
@@ -233,10 +269,6 @@ def nearest_rows(rows: npt.ArrayLike, vector: npt.ArrayLike, top_n: int) -> list
     cosine = matrix @ point / np.where(lengths > 0, lengths, 1)
     nearest: list[int] = np.argsort(-cosine, kind="stable")[:top_n].tolist()
     return nearest
-
-
-def _fits_text_format(word: str) -> bool:
-    return bool(word) and not any(c in " \t\r\n" or "\ud800" <= c <= "\udfff" for c in word)
 
 
 # Word vectors in files: the text and binary formats of word2vec, GloVe and fastText.
@@ -400,12 +432,23 @@ def _text_rows(
 
 def _numbers(fields: list[bytes], name: str, number: int) -> Floats:
     try:
-        vector = np.array(fields, np.float32)
+        given = np.array(fields, np.float64)
     except ValueError:
         wrong = next(field for field in fields if not _is_number(field))
         raise InputError(f"{name}, line {number}: {_shown(wrong)} is not a number") from None
-    if not np.isfinite(vector).all():
-        raise InputError(f"{name}, line {number}: a number is not finite; correct or remove the line")
+    vector, is_lost = as_float32(given)
+    if is_lost.any():
+        is_lost &= ~np.isclose(vector, given, rtol=_PRECISION_OF_TEXT, atol=0)
+    if not np.isfinite(given).all():
+        is_lost |= np.isinf(given) & [not _DIGITS.isdisjoint(field) for field in fields]  # 1e400, and not inf
+        if not is_lost.any():
+            raise InputError(f"{name}, line {number}: a number is not finite; correct or remove the line")
+    if is_lost.any():
+        wrong = fields[int(is_lost.argmax())]
+        raise InputError(
+            f"{name}, line {number}: {_shown(wrong)} is a number that 32-bit floating point cannot hold; correct or "
+            "remove the line"
+        )
     return vector
 
 
@@ -565,18 +608,24 @@ def as_word_vectors(
     kept = [(word, vector) for word, vector in pairs if wanted is None or word in wanted]
     if not kept and wanted is not None:
         raise InputError(f"none of the {len(wanted):,} words of the vocabulary has a word vector; {OTHER_WORDS}")
-    rows: list[Floats] = []
+    rows: list[npt.NDArray[Any]] = []
     for word, vector in kept:
         rows.append(_row(word, vector, len(rows[0]) if rows else None))
     return WordVectors([word for word, _ in kept], rows)
 
 
-def _row(word: Any, vector: Any, size: int | None) -> Floats:
+def _as_numbers(vectors: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return vectors as an array of their own type, or of float64 if this is no type of numbers."""
+    given = np.asarray(vectors)
+    return given if given.dtype.kind in "biuf" else np.asarray(vectors, np.float64)
+
+
+def _row(word: Any, vector: Any, size: int | None) -> npt.NDArray[Any]:
     """Return a vector as (L,) numbers, L being `size` where it is known."""
     if not isinstance(word, str):
         raise InputError(f"the words of word vectors should be strings; {word!r} is of type {type(word).__name__}")
     try:
-        row = np.asarray(vector, np.float32)
+        row = _as_numbers(vector)
     except (TypeError, ValueError):
         raise InputError(f"the vector of {word!r} does not consist of numbers; correct it") from None
     if row.ndim != 1 or len(row) != (len(row) if size is None else size):
