@@ -317,3 +317,26 @@ def test_a_column_says_which_value_each_document_has(field, values, says):
         return
     with pytest.raises(InputError, match=says):
         Corpus.from_texts(TEXTS, **OPEN, **given)
+
+
+def test_categories_are_indexed_and_compared_like_a_list():
+    pandas, given = pytest.importorskip("pandas"), ["b", "a", None, "b"]
+    corpus = Corpus.from_counts(np.eye(4), covariates={"who": given})
+    who, objects = corpus.covariates["who"], np.array(given, object)
+    assert (list(who), len(who), [who[row] for row in range(-4, 4)]) == (given, 4, given * 2)
+    for rows in (np.array([True, False, True, False]), slice(1, None), slice(None, None, -1), [3, 0], [], [[2]][0]):
+        assert list(who[rows]) == objects[rows].tolist()
+        assert list(who[rows]) == list(corpus.fields.take(np.arange(4)[rows]).covariates["who"])
+    for other in ("a", "nobody", None, 3, ["b", "x", None, "b"], objects, who):
+        np.testing.assert_array_equal(who == other, objects == other)
+        np.testing.assert_array_equal(who != other, objects != other)
+    np.testing.assert_array_equal(np.asarray(who), objects)
+    assert np.array(who).shape == (4,)
+    assert pandas.isna(pandas.DataFrame({"who": who}).who).tolist() == [False, False, True, False]
+    assert pandas.Series(who).dropna().tolist() == ["b", "a", "b"]
+    for error, wrong in [(IndexError, 4), (IndexError, np.zeros((4, 4), int)), (IndexError, "b"), (IndexError, 1.5)]:
+        with pytest.raises(error):
+            who[wrong]
+    with pytest.raises(InputError, match=r"^4 categories cannot be compared with values of shape \(1,\)$"):
+        _ = who == ["b"]
+    assert Corpus.from_counts(np.eye(4), covariates={"who": list(who)}).covariates["who"].names == who.names

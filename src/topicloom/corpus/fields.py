@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -186,8 +186,11 @@ def read_times(reader: TimeReader, values: Iterable[Any], first_row: int) -> Non
 
 
 @dataclass(frozen=True, eq=False)
-class Categories:
-    """A categorical covariate.
+class Categories(Sequence[str | None]):
+    """A categorical covariate: a sequence of the documents' values, in which None stands for an unknown value.
+
+    It is indexed and compared as an array is: a number gives a value; a slice, a mask or an array of rows gives
+    `Categories` with the same names; and `==` gives an array of truth values. NumPy and pandas convert it to objects.
 
     Attributes:
         codes: (n_docs,) int32, the position of each document's value in `names`; -1 if the value is unknown.
@@ -198,8 +201,11 @@ class Categories:
         >>> corpus = tl.Corpus.from_counts([[1], [2], [3]], ["cat"], covariates={"shop": ["b", "a", None]})
         >>> corpus.covariates["shop"].names, corpus.covariates["shop"].codes
         (('a', 'b'), array([ 1,  0, -1], dtype=int32))
-        >>> corpus.covariates["shop"].values()
-        ['b', 'a', None]
+        >>> shops = corpus.covariates["shop"]
+        >>> list(shops), shops[0], shops == "a"
+        (['b', 'a', None], 'b', array([False,  True, False]))
+        >>> list(shops[~corpus.is_empty & (shops != "b")])
+        ['a', None]
     """
 
     codes: npt.NDArray[np.int32]
@@ -207,6 +213,43 @@ class Categories:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> str | None: ...
+    @overload
+    def __getitem__(self, index: slice | npt.ArrayLike) -> Categories: ...
+    def __getitem__(self, index: Any) -> str | Categories | None:
+        found = self.codes[index]
+        if isinstance(found, np.ndarray):
+            if found.ndim != 1:
+                raise IndexError(f"categories have one axis, and an index of {found.ndim} axes was given")
+            return replace(self, codes=found)
+        return None if found < 0 else self.names[found]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self.values())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError("categories are no array, so that NumPy has to copy them")
+        names = np.array([*self.names, None], object)  # the last one is that of the code -1
+        return names[self.codes].astype(object if dtype is None else dtype)
+
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        if other is None or isinstance(other, str):
+            code = -1 if other is None else self.names.index(other) if other in self.names else len(self.names)
+            return np.equal(self.codes, code)
+        values = np.asarray(other, object)
+        if values.ndim == 0:  # such as a number, which no category is
+            return np.zeros(len(self), bool)
+        if values.shape != self.codes.shape:
+            raise InputError(f"{len(self)} categories cannot be compared with values of shape {values.shape}")
+        return np.asarray(np.asarray(self) == values, bool)
+
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        return ~self.__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def values(self) -> list[str | None]:
         """Return the value of each document; None if it is unknown."""

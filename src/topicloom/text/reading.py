@@ -518,14 +518,14 @@ def _with_whole_characters(document: Document, where: str) -> Document:
     known = document.covariates or {}
     if is_utf8("".join(filter(None, (*document[1:4], *known.values())))):
         return document
-    columns = {
-        name: value if value is None else require_utf8(value, f"the {name} {where}")
-        for name, value in zip(Document._fields[1:4], document[1:4], strict=True)
-    }
+    id, label, timestamp = (
+        value if value is None else require_utf8(value, f"the {name} {where}")
+        for name, value in zip(Document._fields[1:4], (document.id, document.label, document.timestamp), strict=True)
+    )
     covariates = {
         name: value if value is None else require_utf8(value, f"{name!r} {where}") for name, value in known.items()
     }
-    return document._replace(**columns, covariates=document.covariates and covariates)
+    return Document(document.text, id, label, timestamp, document.covariates and covariates)
 
 
 _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {
