@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..corpus import Corpus
-from ..corpus.fields import as_float32, vectors_as_float32
+from ..corpus.fields import as_float32, stored_vectors
 from ..corpus.frames import read_frame
 from ..corpus.inputs import kind_of
 from ..display import html_table
@@ -78,8 +78,8 @@ class WordVectors:
         if not np.isfinite(given).all():
             worst = int((~np.isfinite(given)).any(1).argmax())
             raise InputError(f"the vector of {self.words[worst]!r} contains a number that is not finite; correct it")
-        stored = vectors_as_float32(given, lambda row: f"the vector of {self.words[row]!r}")
-        self.vectors: Floats = stored.copy("K") if stored is given else stored
+        stored = stored_vectors(given, lambda row: f"the vector of {self.words[row]!r}")
+        self.vectors: Floats = np.array(stored, np.float32, copy=None if stored is not given else True)
         self._places = {word: place for place, word in enumerate(self.words)}
         if len(self._places) < len(self.words):
             twice = next(word for place, word in enumerate(self.words) if self._places[word] != place)
