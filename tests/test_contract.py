@@ -10,9 +10,11 @@ import pickle
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -372,7 +374,7 @@ def test_a_failed_fit_leaves_nothing_behind(make, method):
 # Learning in parts.
 
 
-def test_partial_fit(make):
+def test_partial_fit(make, caplog):
     learns_in_parts(make)
     model = make().partial_fit(CORPUS[:40])
     first, vocabulary, topics = model.perplexity(CORPUS), model.vocabulary_, model.components_.copy()
@@ -380,9 +382,46 @@ def test_partial_fit(make):
         model.partial_fit(CORPUS[40:])
     assert model.perplexity(CORPUS) < 0.98 * first
     assert not np.array_equal(model.components_, topics)
+    caplog.clear()
     model.partial_fit([["unheard", "of"], [VOCABULARY[0]] * 3])
     assert model.vocabulary_ == vocabulary
+    assert caplog.messages[0] == (
+        "`partial_fit` leaves out 2 words that the model does not know (40 % of the tokens): of, unheard"
+    )
     assert_distributions(model.transform(COUNTS), (80, N_TOPICS))
+
+
+@pytest.mark.parametrize("form", ["texts", "tokens", "frame", "corpus", "counts"])
+def test_partial_fit_names_the_words_that_it_leaves_out(form, caplog):
+    first = [["sea", "ship"], ["fox", "wood"]] * 5
+    later = [["sea"] * 40, [f"w{n}" for n in range(12)] + ["w3", "w3", "w7"], ["ship"] * 5]
+    counter = Counter(chain.from_iterable(later))
+    words = sorted(counter)
+    texts, options = [" ".join(tokens) for tokens in later], {"min_df": 1, "max_df": 1.0}
+    matrix = np.array([[tokens.count(word) for word in words] for tokens in later])
+    X = {
+        "texts": lambda: texts,
+        "tokens": lambda: later,
+        "frame": lambda: pytest.importorskip("pandas").DataFrame({"text": texts}),
+        "corpus": lambda: Corpus.from_texts(later, **options),
+        "counts": lambda: matrix,
+    }[form]()
+    model = GSM(2, epochs=1, random_state=0, verbose=False)
+    if form in ("texts", "frame"):
+        model.partial_fit(Corpus.from_texts([" ".join(tokens) for tokens in first], language="en", **options))
+    else:
+        model.partial_fit(first)
+    for level, given in (("WARNING", X), ("INFO", [["sea"] * 200, ["w"]]), (None, [["sea"]])):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "topicloom"):
+            model.partial_fit(given, vocabulary=words if given is matrix else None)
+        found = [each for each in caplog.records if "leaves out" in each.getMessage()]
+        assert [each.levelname for each in found] == [level] * (level is not None)
+        if level == "WARNING":
+            assert found[0].getMessage() == (
+                "`partial_fit` leaves out 12 words that the model does not know (25 % of the tokens): "
+                "w3, w7, w0, w1, w10, w11, w2, w4, w5, w6 and more"
+            )
 
 
 def moved(model: TopicModel, components: np.ndarray) -> float:

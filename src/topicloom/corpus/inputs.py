@@ -19,7 +19,7 @@ from ..metrics.cooccurrence import Vocabulary
 from ..preparing import ReadOptions
 from ..settings import require_seed
 from ..text import AnyTokenizer, Document, Pretokenized
-from ..text.counting import counts_of
+from ..text.counting import add_left_out, counts_of
 from ..text.reading import documents_in
 from .corpus import Corpus
 from .dates import TimeReader
@@ -194,6 +194,7 @@ def corpus_over(
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
     columns_of: Callable[[], Mapping[str, int]] | None = None,
+    left_out: dict[str, float] | None = None,
 ) -> Corpus:
     """Convert X to a corpus over the words of a fitted model.
 
@@ -204,17 +205,22 @@ def corpus_over(
         words: the V words of the model.
         tokenizer: the tokenizer of the training corpus, which splits the texts.
         columns_of: a function that returns the column of each word, if they need not be computed for each call.
+        left_out: a dictionary to which the words that are left out are added, with how often each occurs.
 
     Raises:
         InputError: X cannot be used.
     """
     kind = kind_of(X)
-    if kind == "counts":
-        if vocabulary is not None:
-            return _whole(Corpus.from_counts(X, vocabulary, fractional=fractional), fractional).over(words)
+    if kind == "counts" and vocabulary is None:
         return Corpus.from_counts(matrix(X)[0], words, fractional=fractional)
-    _refuse_vocabulary(vocabulary)
-    if kind == "corpus":
+    if kind == "counts":
+        X = Corpus.from_counts(X, vocabulary, fractional=fractional)
+    else:
+        _refuse_vocabulary(vocabulary)
+    if isinstance(X, Corpus):
+        if left_out is not None and X.vocabulary is not words:
+            places = columns_of() if columns_of else {word: column for column, word in enumerate(words)}
+            add_left_out(left_out, X.vocabulary, X.counts, places)
         return _whole(X, fractional).over(words)
     columns = None
     if kind == "frame":
@@ -224,7 +230,7 @@ def corpus_over(
     are_tokens = bool(documents) and isinstance(documents[0], list | tuple)
     if are_tokens and not isinstance(tokenizer, Pretokenized):
         tokenizer = Pretokenized()
-    counts = counts_of(documents, words if columns_of is None else columns_of(), tokenizer)
+    counts = counts_of(documents, words if columns_of is None else columns_of(), tokenizer, left_out=left_out)
     known = {} if columns is None else columns.fields()
     texts, tokens = (None, documents) if are_tokens else (documents, None)
     return Corpus(counts, list(words), Fields.of(len(documents), texts=texts, tokens=tokens, **known), tokenizer)

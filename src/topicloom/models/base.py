@@ -81,6 +81,8 @@ logger = logging.getLogger("topicloom")
 Perplexity = Literal["bound", "completion"]
 
 _WORDS_IN_NOTEBOOKS = 10  # words shown for each topic
+_NAMED_WORDS = 10  # in a message about words that are left out
+_MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
 # Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
@@ -303,7 +305,8 @@ class TopicModel(
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Vocabulary | None = None) -> Self:
         """Learn from more documents in one pass.
 
-        The first call determines the vocabulary. Later calls use only the words in it. `history_` gets a row for each
+        The first call determines the vocabulary. Later calls use only the words in it, and say in the log which others
+        the documents have: as a warning if these are more than a tenth of their tokens. `history_` gets a row for each
         call; models that are trained by gradient descent keep the last 1,000.
 
         Args:
@@ -334,7 +337,9 @@ class TopicModel(
                 f"n_topics is {self.n_topics}, but the model has {len(self.components_)} topics; set it back, or call "
                 "fit to start again"
             )
-        corpus = self.documents(X, vocabulary)
+        left_out: dict[str, float] = {}
+        corpus = self._over_words(X, vocabulary, left_out)
+        _say_what_is_left_out(left_out, float(corpus.counts.sum(dtype=np.float64)))
         if corpus.counts.nnz:
             self.partial_fit_corpus(corpus)
             self._count_words(corpus)
@@ -941,7 +946,9 @@ class TopicModel(
 
     # The columns of matrices
 
-    def _over_words(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
+    def _over_words(
+        self, X: Any, vocabulary: Vocabulary | None = None, left_out: dict[str, float] | None = None
+    ) -> Corpus:
         return corpus_over(
             X,
             self.vocabulary_,
@@ -950,6 +957,7 @@ class TopicModel(
             fractional=self.fractional_counts,
             matrix=lambda counts: self._matrix(counts, reset=False),
             columns_of=self._columns,
+            left_out=left_out,
         )
 
     def _columns(self) -> dict[str, int]:
@@ -1072,6 +1080,26 @@ with suppress(ImportError, AttributeError):  # this part of scikit-learn is priv
     from sklearn.utils._pprint import _EstimatorPrettyPrinter
 
     _EstimatorPrettyPrinter._dispatch[TopicModel.__repr__] = _EstimatorPrettyPrinter._pprint_estimator
+
+
+def _say_what_is_left_out(left_out: Mapping[str, float], n_known: float) -> None:
+    """Log the words that `partial_fit` leaves out.
+
+    Args:
+        left_out: word -> how often it occurs in the documents.
+        n_known: the number of tokens that are not left out.
+    """
+    n_left_out = sum(left_out.values())
+    if not n_left_out:
+        return
+    share = n_left_out / (n_left_out + n_known)
+    names = sorted(left_out, key=lambda word: (-left_out[word], word))[:_NAMED_WORDS]
+    logger.log(
+        logging.WARNING if share > _MUCH_LEFT_OUT else logging.INFO,
+        "`partial_fit` leaves out %s that the model does not know (%.3g %% of the tokens): %s%s",
+        counted(len(left_out), "word"), 100 * share, ", ".join(names),
+        " and more" if len(left_out) > len(names) else "",
+    )  # fmt: skip
 
 
 def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:

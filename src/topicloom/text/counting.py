@@ -255,6 +255,20 @@ def remap(counts: Counts, columns: npt.NDArray[np.int32], n_words: int) -> Count
     return result
 
 
+def add_left_out(left_out: dict[str, float], words: Sequence[str], counts: Counts, places: Mapping[str, int]) -> None:
+    """Add the words that are not in a vocabulary to a dictionary, with how often each occurs.
+
+    Args:
+        left_out: the dictionary.
+        words: the word of each column of the counts.
+        counts: (n_docs, len(words)).
+        places: the vocabulary: the column of each word.
+    """
+    numbers = np.bincount(counts.indices, counts.data, len(words))
+    for column in np.flatnonzero((columns_of(words, places) < 0) & (numbers > 0)).tolist():
+        left_out[words[column]] = left_out.get(words[column], 0) + float(numbers[column])
+
+
 def refuse_line_breaks(words: Sequence[str]) -> None:
     """Refuse words that cannot be a line of vocabulary.txt.
 
@@ -293,6 +307,7 @@ def counts_of(
     vocabulary: Iterable[str] | Mapping[str, int],
     tokenizer: AnyTokenizer,
     n_jobs: int | None = None,
+    left_out: dict[str, float] | None = None,
 ) -> Counts:
     """Count the words of texts over a fixed vocabulary.
 
@@ -302,6 +317,7 @@ def counts_of(
             words are left out, and every document keeps its row.
         tokenizer: the tokenizer that splits the texts.
         n_jobs: the number of worker processes; -1 is all cores. None starts them if one process takes seconds.
+        left_out: a dictionary to which the other words are added, with how often each occurs.
 
     Returns:
         Counts of shape (n_docs, n_words) and type float32.
@@ -311,12 +327,14 @@ def counts_of(
     """
     counter = fixed_counter(vocabulary, tokenizer)
     n_words = len(counter.places)
-    parts = [
-        part.counts
-        if part.words is counter.words
-        else remap(part.counts, columns_of(part.words, counter.places), n_words)
-        for part in count_chunks(chunked(texts), tokenizer, n_jobs, counter)
-    ]
+    parts = []
+    for part in count_chunks(chunked(texts), tokenizer, n_jobs, counter if left_out is None else None):
+        if left_out is not None:
+            add_left_out(left_out, part.words, part.counts, counter.places)
+        is_over_words = part.words is counter.words
+        parts.append(
+            part.counts if is_over_words else remap(part.counts, columns_of(part.words, counter.places), n_words)
+        )
     if len(parts) == 1:
         return parts[0]
     parts.append(sparse.csr_array(np.zeros((0, n_words), np.float32)))  # vstack needs one matrix at least
