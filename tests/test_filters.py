@@ -40,3 +40,8 @@ def test_the_commonest_dropped_words_are_named(caplog):
     caplog.clear()
     tl.Corpus.from_texts(texts, language="en", min_df=1, max_df=1.0)
     assert "drops" not in caplog.text
+
+
+def test_the_message_about_no_word_counts_documents_that_have_words():
+    with pytest.raises(tl.InputError, match=r"^no word is left of 2 in 3 documents: "):
+        tl.Corpus.from_texts(["cat dog", "", "cat", " ", "dog", ""], language="en", min_df=4)

@@ -149,3 +149,32 @@ def test_covariates_of_a_file_are_a_list_of_columns(place):
         tl.Corpus.from_file("news.csv", covariates=["star"])
     with pytest.raises(tl.InputError, match="there are 39 vectors and 40 documents"):
         tl.Corpus.from_documents(tl.text.read("news.csv"), tl.preparing.WordOptions(min_df=1), vectors=np.ones((39, 2)))
+
+
+def test_an_index_of_pandas_says_which_row_is_meant():
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(["cat cat", "dog dog", "fox fox"], index=["a", "b", "c"])
+    labels = pandas.Series(["C", "D", "F"], index=["a", "b", "c"])
+    options = {"language": "en", "min_df": 1, "max_df": 1.0}
+    counts, vectors = pandas.DataFrame(np.eye(3), texts.index), pandas.DataFrame(np.eye(3), ["a", "c", "b"])
+    for other in (labels.iloc[[2, 0, 1]], labels.reset_index(drop=True), labels.rename({"b": "x"})):
+        for name, given in {"labels": other, "ids": other, "covariates": {"shop": other}, "vectors": vectors}.items():
+            what = "the covariate 'shop'" if name == "covariates" else f"`{name}`"
+            makers = (
+                lambda **fields: tl.Corpus.from_texts(texts, **options, **fields),
+                lambda **fields: tl.Corpus.from_counts(counts, **fields),
+                lambda **fields: tl.Corpus.from_frame(texts.to_frame("text"), **options, **fields),
+            )
+            for make in makers if name in ("labels", "ids") else makers[:2]:
+                with pytest.raises(
+                    tl.InputError, match=rf"^{what} and the documents have different indexes: row [012]"
+                ):
+                    make(**{name: given})
+    times = pandas.Series([2001, 2002, 2003], [np.nan, 1.0, np.nan])  # repeated labels, in the same order
+    for given in (labels, list(labels.iloc[[2, 0, 1]]), labels.to_numpy(), labels.loc[texts.index]):
+        assert list(tl.Corpus.from_texts(texts, **options, labels=given).labels) == list(given)
+    assert tl.Corpus.from_texts(texts.set_axis(times.index), **options, timestamps=times).times is not None
+    assert tl.Corpus.from_texts(list(texts), **options, labels=labels.iloc[[2, 0, 1]]).labels == ["F", "C", "D"]
+    model = tl.LDA(2, random_state=0).fit(tl.Corpus.from_texts(texts, **options))
+    with pytest.raises(tl.InputError, match=r"^`labels` and the documents have different indexes: row 0 is 'c'"):
+        tl.evaluate(model, texts, labels=labels.iloc[[2, 0, 1]])

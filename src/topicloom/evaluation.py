@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .corpus import Corpus
 from .corpus.corpus import CorpusReference
+from .corpus.frames import check_index
 from .display import html_table
 from .errors import InputError, SettingError
 from .messages import brief
@@ -56,8 +57,9 @@ class Documents:
             name: the name that results and messages give the documents.
 
         Raises:
-            InputError: X cannot be read, or the numbers of labels and documents differ.
+            InputError: X cannot be read, or the numbers or the pandas indexes of labels and documents differ.
         """
+        check_index(X, {"labels": labels})
         corpus = model.documents(X)
         return cls(corpus if labels is None else corpus.with_labels(labels), name)
 

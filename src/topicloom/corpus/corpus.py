@@ -37,7 +37,7 @@ from .concatenation import (
     warn_of_incomplete,
 )
 from .fields import Categories, Fields, WithFields
-from .frames import check_options, given_texts, read_frame, words_of
+from .frames import check_index, check_options, given_texts, read_frame, words_of
 from .storage import load_parts, save_into
 
 _SHOWN_WORDS, _SHOWN_DOCUMENTS, _SHOWN_CHARACTERS = 20, 5, 200  # in a notebook
@@ -108,7 +108,8 @@ class Corpus(WithFields):
 
         Args:
             texts: raw texts, or documents that are already lists of tokens; any iterable, such as a generator. In a
-                column of a data frame, a missing value is an empty document.
+                column of a data frame, a missing value is an empty document. If it is a Series of pandas, the other
+                arguments that are too must have its index.
             {words}
             ids: a name for each document; one warning says which ids are repeated or empty.
             labels: a class for each document; None and "" are unknown, and so are "N/A" and the like among numbers.
@@ -125,8 +126,8 @@ class Corpus(WithFields):
             progress: whether to show a progress bar on standard error.
 
         Raises:
-            InputError: a document is not text, a field has another length than `texts` or a value that cannot be read,
-                or no word passes the filters.
+            InputError: a document is not text, a field has another length or another index than `texts` or a value that
+                cannot be read, or no word passes the filters.
             SettingError: the language is not known, or a filter has a value that it cannot have.
             MissingExtraError: the language's segmenter is not installed.
 
@@ -146,6 +147,8 @@ class Corpus(WithFields):
             >>> tl.Corpus.from_texts([["neural", "topic"], ["topic"]], min_df=1, max_df=1.0).vocabulary
             ['topic', 'neural']
         """
+        columns = {"ids": ids, "labels": labels, "timestamps": timestamps, "vectors": vectors, "covariates": covariates}
+        check_index(texts, columns)
         texts = given_texts(texts)
         documents: Iterator[Document] = map(Document, cast(Any, texts))
         options = WordOptions(
@@ -371,6 +374,7 @@ class Corpus(WithFields):
             array([5., 3.])
         """
         check_options(options, cls.from_texts, "Corpus.from_frame")
+        check_index(frame, options)
         columns = read_frame(
             frame, text, id=id, label=label, timestamp=timestamp, covariates=covariates, vectors=vectors
         )
@@ -412,8 +416,8 @@ class Corpus(WithFields):
             fractional: whether counts may be fractions.
 
         Raises:
-            InputError: a count is not allowed (the message names its row and column), or a field or the vocabulary has
-                another length than the matrix.
+            InputError: a count is not allowed (the message names its row and column), a field or the vocabulary has
+                another length than the matrix, or a field has another index of pandas.
 
         Examples:
             >>> import topicloom as tl
@@ -423,6 +427,8 @@ class Corpus(WithFields):
             >>> corpus.word_counts
             array([2., 3., 1.])
         """
+        columns = {"ids": ids, "labels": labels, "timestamps": timestamps, "vectors": vectors, "covariates": covariates}
+        check_index(counts, columns | {"texts": texts})
         matrix = checked_counts(counts, fractional)
         words = words_of(counts) if vocabulary is None else vocabulary
         known = Fields.of(

@@ -78,6 +78,49 @@ def given_texts(texts: Any) -> Iterable[Any]:
     return texts_of(texts)
 
 
+def check_index(documents: Any, fields: Mapping[str, Any]) -> None:
+    """Check that pandas' columns have the index of the documents, if these have one too.
+
+    Pandas would match the rows by their labels, and a list is taken by position; whoever gives two orders has to say
+    which of both is meant.
+
+    Args:
+        documents: texts or counts, in pandas or in any other form.
+        fields: the columns by the names of the arguments; `covariates` is a mapping of columns.
+
+    Raises:
+        InputError: an index has other labels, or the same ones in another order.
+    """
+    index = _index_of(documents)
+    if index is None:
+        return
+    covariates = fields.get("covariates")
+    columns = {f"`{name}`": column for name, column in fields.items() if name != "covariates"}
+    if isinstance(covariates, Mapping):
+        columns |= {f"the covariate {name!r}": column for name, column in covariates.items()}
+    for name, column in columns.items():
+        other = _index_of(column)
+        if other is None or len(other) != len(index) or other.equals(index):  # another length is refused elsewhere
+            continue
+        pairs = zip(other.tolist(), index.tolist(), strict=True)
+        row, (found, wanted) = next((row, pair) for row, pair in enumerate(pairs) if not _is_same(*pair))
+        raise InputError(
+            f"{name} and the documents have different indexes: row {row} is {brief(found)} in one and {brief(wanted)} "
+            "in the other; give column.loc[documents.index] to match the rows by their labels, or column.to_numpy() to "
+            "take them in their order"
+        )
+
+
+def _index_of(column: Any) -> Any:
+    """Return the index of a Series or a DataFrame of pandas, or of a library like it; None for anything else."""
+    kind = type(column)
+    return column.index if hasattr(kind, "iloc") and hasattr(getattr(column, "index", None), "equals") else None
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return bool(is_missing(one) and is_missing(other)) or one == other
+
+
 def refuse_bags(documents: Any) -> None:
     """Raise InputError if documents are lists of pairs of a word's number and its count, as gensim has them."""
     if not isinstance(documents, list | tuple):
