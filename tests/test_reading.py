@@ -20,7 +20,7 @@ import pytest
 
 import topicloom as tl
 from topicloom.errors import InputError, MissingExtraError, SettingError
-from topicloom.text import Document, read
+from topicloom.text import Document, counting, read, reading, records
 
 
 @pytest.fixture
@@ -610,3 +610,30 @@ def test_a_path_that_cannot_be(tmp_path):
     for path in ("x" * 5000, "a\0b"):
         with pytest.raises(InputError, match="does not exist"):
             read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "where"),
+    [
+        ("a.txt", "short\n" + "cat " * 30 + "\n", "a.txt, line 2 has more than 100 characters"),
+        ("a.txt", "cat " * 30, "a.txt, line 1 has more than 100 characters"),
+        ("a.md", "short\n" * 20, "a.md has more than 100 characters"),
+        ("a.jsonl", '{"text": "%s"}' % ("cat " * 30), "a.jsonl, line 1 has more than 100 characters"),
+        ("a.csv", "id,text\n1,%s\n" % ("cat " * 30), "a.csv, line 2 has more than 100 characters"),
+        (
+            "a.csv",
+            'id,text\n1,"%s"\n' % ("cat\n" * 30),
+            "a.csv, line 2: a field of the record that begins here has mor",
+        ),
+    ],
+)
+def test_documents_without_end_are_refused(write, monkeypatch, name, content, where):
+    """A line of 268 MB took 4.7 GB, and a quotation mark that is never closed the rest of the file."""
+    monkeypatch.setattr(records, "MOST_CHARACTERS", 100)
+    monkeypatch.setattr(reading, "MOST_CHARACTERS", 100)
+    monkeypatch.setattr(counting, "MOST_CHARACTERS", 100)
+    with pytest.raises(InputError, match=where):
+        list(read(write(name, content)))
+    assert [each.text for each in read(write("b.txt", "x" * 100 + "\ny\n" + "z" * 100))] == ["x" * 100, "y", "z" * 100]
+    with pytest.raises(InputError, match="document 1 has 101 characters, and a document should have at most 100;"):
+        tl.Corpus.from_texts(["cat", "c" * 101], language="en", min_df=1)

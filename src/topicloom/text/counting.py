@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ..errors import InputError, SettingError
 from ..processes import ATTEMPTS, LocalPool, Lost, Pool, Sent, cluster_pool
+from .records import MOST_CHARACTERS, too_long
 from .strings import is_utf8, replace_surrogates
 from .tokenizing import BOUNDARY, AnyTokenizer, Pretokenized, Tokenizer
 
@@ -343,12 +344,18 @@ def counts_of(
 
 
 def chunked(texts: Iterable[Text]) -> Iterator[Chunk]:
-    """Divide a stream of documents into chunks of bounded size."""
+    """Divide a stream of documents into chunks of bounded size.
+
+    Raises:
+        InputError: a text is longer than a document can be.
+    """
     chunk: list[Text] = []
     row = characters = 0
     for text in texts:
         chunk.append(text)
         if isinstance(text, str):
+            if len(text) > MOST_CHARACTERS:
+                raise too_long(f"document {row + len(chunk) - 1}", f"{len(text):,}")
             characters += len(text)
         elif isinstance(text, list | tuple):
             characters += _TOKEN_CHARACTERS * len(text)

@@ -24,6 +24,7 @@ from ..files import as_path, holds_corpus, holds_model
 from ..messages import brief, counted, nearest
 from ..preparing import FileOptions, described
 from .records import (
+    MOST_CHARACTERS,
     Columns,
     Document,
     Input,
@@ -43,7 +44,6 @@ logger = logging.getLogger("topicloom")
 
 _DELIMITERS = ",;\t|"  # the ones that are recognised, the likeliest first
 _SAMPLE_LINES = 20
-_LONGEST_FIELD = 2**31 - 1  # characters; csv refuses more than 131,072 by default
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
 _ADVICE = {
     "line": "quote the fields that contain the delimiter ({!r}), or give another `delimiter`",
@@ -190,6 +190,11 @@ def _not_a_table(error: csv.Error, name: str, first: int, last: int) -> InputErr
     if "expected after" in message:
         begins = "" if first == last else f", in the record that begins on line {first}"
         return InputError(f"{name}, line {last}{begins}: text follows a closing quotation mark; {advice}")
+    if "field limit" in message:
+        fault = (
+            f"{name}, line {first}: a field of the record that begins here has more than {MOST_CHARACTERS:,} characters"
+        )
+        return InputError(f"{fault}; look for a quotation mark that is not closed, or divide the text into documents")
     return InputError(f"{name}, line {last}: not readable as a table: {message}")
 
 
@@ -231,7 +236,7 @@ class _LongFields:
     def __enter__(self) -> None:
         with self._lock:
             if self._entered == 0:
-                self._before = csv.field_size_limit(_LONGEST_FIELD)
+                self._before = csv.field_size_limit(MOST_CHARACTERS)  # 131,072 by default
             self._entered += 1
 
     def __exit__(self, *error: object) -> None:

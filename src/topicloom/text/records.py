@@ -27,7 +27,16 @@ logger = logging.getLogger("topicloom")
 _HEAD = 4096  # bytes that are searched for the signs of UTF-16 and of binary files
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))  # bytes that encodings of text hardly use
 _MOST_CONTROL = 0.01  # of the bytes of a text
+MOST_CHARACTERS = 50_000_000  # of a document; while they are counted, they take up to a gigabyte
 _FEW = 2  # such bytes that a short text may have by mistake
+
+
+def too_long(where: str, n_characters: str) -> InputError:
+    """Return the error that a text is longer than a document can be, given how many characters it has."""
+    return InputError(
+        f"{where} has {n_characters} characters, and a document should have at most {MOST_CHARACTERS:,}; divide the "
+        "text into documents, such as its paragraphs"
+    )
 
 
 class Input(NamedTuple):
@@ -56,15 +65,22 @@ class Lines:
         self._given = given
 
     def __iter__(self) -> Iterator[str]:
-        first = next(self._file, "")
-        if first:
-            yield self._without_nul(first)
-        for line in self._file:
-            yield line.replace("\0", " ")
+        most = MOST_CHARACTERS + len("\r\n")
+        for number, line in enumerate(iter(lambda: self._file.readline(most), ""), 1):
+            if len(line) > MOST_CHARACTERS:
+                self._check_length(line.rstrip("\r\n"), f"{self._given.name}, line {number}")
+            yield self._without_nul(line) if number == 1 else line.replace("\0", " ")
 
     def read(self) -> str:
         """Return the whole text."""
-        return self._without_nul(self._file.read())
+        text = self._file.read(MOST_CHARACTERS + 1)
+        self._check_length(text, self._given.name)
+        return self._without_nul(text)
+
+    @staticmethod
+    def _check_length(text: str, where: str) -> None:
+        if len(text) > MOST_CHARACTERS:
+            raise too_long(where, f"more than {MOST_CHARACTERS:,}")
 
     def _without_nul(self, text: str) -> str:
         # Latin text in UTF-16 decodes as UTF-8 without an error, to letters with NUL characters between them.
