@@ -132,6 +132,7 @@ def test_a_run_has_every_file(trained):
     assert metrics["fingerprint"] == tl.load(trained).fingerprint
     assert metrics["versions"].keys() >= {"topicloom", "python", "torch", "numpy", "scipy", "scikit-learn"}
     assert metrics["machine"]["processors"] == os.cpu_count()
+    assert metrics["processes"] == 1
     assert metrics["machine"].keys() >= {"platform", "threads", "device", "torch_build"}
     assert metrics["perplexity_completion_training"] > 1
     assert metrics["perplexity_bound_training"] > 1

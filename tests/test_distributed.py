@@ -91,6 +91,7 @@ def test_the_command_line_trains_in_two_processes(tmp_path):
     assert "the run is in" in output
     assert other[1] == ""
     assert len(tl.load(tmp_path / "run").components_) == 2
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["processes"] == 2
     assert len((tmp_path / "run" / "doc_topics.csv").read_text().splitlines()) == len(lines) + 1
     assert not (tmp_path / "run" / "checkpoints").exists()
 

@@ -126,3 +126,24 @@ def test_fonts_that_cannot_be_used(known_fonts, tmp_path):
     (tmp_path / "text.ttf").write_text("no font")
     with pytest.raises(InputError, match=r"text\.ttf cannot be read as a font; give a"):
         style.fonts_for(["a"], tmp_path / "text.ttf")
+
+
+def test_a_font_of_one_weight_makes_no_noise(tmp_path, monkeypatch, caplog):
+    """WenQuanYi Zen Hei has one weight, 500, and matplotlib said so at each of its lookups."""
+    ttlib = pytest.importorskip("fontTools.ttLib")
+    font = ttlib.TTFont(STIX)
+    for record in font["name"].names:
+        if record.nameID in (1, 4, 16):
+            record.string = "Only Medium"
+    font["OS/2"].usWeightClass = 500
+    font.save(tmp_path / "medium.ttf")
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", listed(SHIPPED / "DejaVuSans.ttf"))
+    font_manager.fontManager.addfont(tmp_path / "medium.ttf")
+    assert [face.weight for face in listed(tmp_path / "medium.ttf")] == [500]
+    with caplog.at_level(logging.WARNING):
+        font_manager.fontManager.findfont(font_manager.FontProperties(family="Only Medium"), rebuild_if_missing=False)
+        assert "Failed to find font weight" in caplog.text  # by whoever chose it
+        caplog.clear()
+        assert style.fonts_for(["word", ONLY_STIX]) == ["DejaVu Sans", "Only Medium"]
+        figures.topic_pages([[ONLY_STIX, "word"]], [[2, 1]])[0].savefig(tmp_path / "signs.png")
+    assert caplog.messages == []

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .. import metrics
 from ..corpus import Corpus
 from ..corpus.inputs import documents_of_file, parts_of_source
+from ..distributed import current
 from ..errors import InputError, MissingExtraError, TrainingDivergedError
 from ..files import atomic_directory, holds_corpus, link_or_copy, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
@@ -236,6 +237,7 @@ def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]
         "fingerprint": model.fingerprint,
         "versions": versions(),
         "machine": machine(device_of(model.network_)),
+        "processes": current().size,  # that trained together
     }
     return {name: None if _is_not_finite(value) else value for name, value in measures.items()}
 

@@ -41,6 +41,23 @@ CJK_FONTS = (
     "AR PL UKai CN",
 )  # fmt: skip
 
+
+class _NoWeights(logging.Filter):
+    """Leaves out that a font has no regular weight, if this package has chosen the font.
+
+    matplotlib warns of it in every process, though nobody can do anything about it: some Chinese fonts have one weight,
+    which they call medium.
+    """
+
+    families: set[str] = set()  # noqa: RUF012  # those that were chosen
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        is_about_weight = str(record.msg).startswith("findfont: Failed to find font weight")
+        return not (is_about_weight and self.families.intersection(map(str, record.args or ())))
+
+
+logging.getLogger("matplotlib.font_manager").addFilter(_NoWeights())
+
 _FONT_FILES = {".ttf", ".otf", ".ttc", ".otc"}
 _INSTALL = (
     "install one (Debian and Ubuntu: apt install fonts-noto-cjk or fonts-wqy-microhei for Chinese, Japanese and "
@@ -122,6 +139,7 @@ def _families(texts: Iterable[str], font: str | PathLike[str] | None) -> tuple[l
     if lacking:
         _add_new_fonts()
         fallbacks, lacking = _fallbacks(missing)
+    _NoWeights.families.update(fallbacks)
     return families + fallbacks, lacking
 
 
