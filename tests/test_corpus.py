@@ -211,8 +211,8 @@ def test_filters_that_cannot_be(filters):
 def test_no_word_left():
     with pytest.raises(
         InputError,
-        match=r"no word is left of 6 in 5 documents: `min_df=2` drops 3, `max_df=0.1` drops 3, `remove_top=0` drops 0; "
-        r"loosen these filters or give more text",
+        match=r"no word is left of 6 in 3 documents with words: `min_df=2` drops 3, `max_df=0.1` drops 3, "
+        r"`remove_top=0` drops 0; loosen these filters or give more text",
     ):
         Corpus.from_texts(TEXTS, min_df=2, max_df=0.1)
     with pytest.raises(InputError, match=r"give more text; `max_df=1` is one document, and 1.0 is all of them$"):

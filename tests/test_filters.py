@@ -43,5 +43,5 @@ def test_the_commonest_dropped_words_are_named(caplog):
 
 
 def test_the_message_about_no_word_counts_documents_that_have_words():
-    with pytest.raises(tl.InputError, match=r"^no word is left of 2 in 3 documents: "):
+    with pytest.raises(tl.InputError, match=r"^no word is left of 2 in 3 documents with words: "):
         tl.Corpus.from_texts(["cat dog", "", "cat", " ", "dog", ""], language="en", min_df=4)

@@ -109,7 +109,7 @@ class Filters:
                 f"no word was found in {_plural(n_docs, 'document')}; check the language (`language`) and the stop "
                 "words (`stop_words`)"
             )
-        found = f"{len(words)} in {_plural(n_with_words, 'document')}"
+        found = f"{len(words)} in {_plural(n_with_words, 'document')}{' with words' if n_with_words < n_docs else ''}"
         rare = document_counts < _threshold(self.min_df, n_with_words)
         common = document_counts > _threshold(self.max_df, n_with_words)
         left = np.flatnonzero(~rare & ~common).tolist()
