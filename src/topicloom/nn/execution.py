@@ -1,4 +1,4 @@
-"""The execution of operations: gradients, precision, threads, and loops that numba compiles for the CPU."""
+"""The execution of operations: gradients, precision, devices, threads, and loops that numba compiles for the CPU."""
 
 from __future__ import annotations
 
@@ -59,6 +59,19 @@ def with_gradients() -> Iterator[None]:
 def without_gradients() -> Iterator[None]:
     """Turn gradients off, in full precision."""
     with full_precision(), torch.inference_mode():
+        yield
+
+
+@contextmanager
+def usual_device() -> Iterator[None]:
+    """Make tensors on the CPU unless a device is named, whatever `torch.set_default_device` says.
+
+    The function is also a decorator.
+    """
+    if torch.empty(0).device.type == "cpu":  # a context of PyTorch would slow down every operation
+        yield
+        return
+    with torch.device("cpu"):
         yield
 
 
