@@ -102,8 +102,13 @@ def _train_stage(
     with denormals_flushed(), _snapshots_unchecked_after(state):
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             with suitable_threads(state.network):
-                row = _train_epoch(state, reader, stage, after_batch, remedies)
-                _end_epoch(state, reader, stage, row, validation, monitors, recorded)
+                guard = _Guard(state, reader, remedies)
+                with guard.whole_epoch():
+                    row = _train_epoch(state, guard, stage, after_batch)
+                    _end_epoch(state, reader, stage, row, validation, monitors)
+                call_on_epoch(recorded, row)
+                if validation is not None and _may_end(state, plan):
+                    _keep_best(state, row["validation_loss"])
                 for callback in callbacks:
                     callback.on_state(state)
         for callback in recorded:
@@ -116,13 +121,10 @@ def _train_stage(
     state.network.eval()
 
 
-def _train_epoch(
-    state: TrainingState, reader: BatchReader, stage: Stage, after_batch: Callable[[], None], remedies: Remedies | None
-) -> Row:
+def _train_epoch(state: TrainingState, guard: _Guard, stage: Stage, after_batch: Callable[[], None]) -> Row:
     """Take the remaining steps of an epoch, and return its row of the history."""
-    network, plan, options, started = state.network, stage.plan, state.network.epoch_options(), time.perf_counter()
-    guard = _Guard(state, reader, options, remedies)
-    reader = guard.reader
+    network, plan, started = state.network, stage.plan, time.perf_counter()
+    reader, options = guard.reader, guard.options
     players = _players(state, stage)
 
     def rate_and_weight(number: int) -> tuple[float, float]:
@@ -231,7 +233,6 @@ def _end_epoch(
     row: Row,
     validation: BatchReader | None,
     monitors: Sequence[Monitor],
-    callbacks: Sequence[Callback],
 ) -> None:
     """End an epoch after its steps: change the network, measure it, and record the row of the history."""
     plan = stage.plan
@@ -251,9 +252,6 @@ def _end_epoch(
     if stage.recorded:
         row |= state.network.adapt(row)
         state.history.append(row)
-    call_on_epoch(callbacks, row)
-    if validation is not None and _may_end(state, plan):
-        _keep_best(state, row["validation_loss"])
 
 
 def end_training(state: TrainingState, reader: BatchReader) -> None:
@@ -298,28 +296,37 @@ def _out_of_patience(state: TrainingState, plan: TrainingPlan, validation: Batch
 
 
 class _Guard:
-    """Restores the weights from the start of an epoch, or of its remaining steps, if a step fails.
+    """Restores the weights from the start of an epoch, or of its remaining steps, if the epoch fails.
 
     Args:
-        state: the state of the run.
+        state: the state of the run before the epoch.
         reader: the documents.
-        options: the options of the network for this epoch.
         remedies: a function that returns the end of an error's message: what to try.
 
     Attributes:
+        options: the options of the network for this epoch.
         reader: the documents in batches of the size that the network needs.
         finite: the check of the steps.
     """
 
-    def __init__(
-        self, state: TrainingState, reader: BatchReader, options: EpochOptions, remedies: Remedies | None
-    ) -> None:
+    def __init__(self, state: TrainingState, reader: BatchReader, remedies: Remedies | None) -> None:
         self.state, self.requested_size, self.remedies = state, reader.batch_size, remedies
-        self.reader = reader.with_batches_of(options.min_batch_size)
+        self.options = state.network.epoch_options()
+        self.reader = reader.with_batches_of(self.options.min_batch_size)
         self.finite = FiniteCheck(state.device)
+        self._network, self._epoch = state.network, state.epoch
         self._weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
         self._first_step = state.step - state.batch
         state.before_snapshot = self.require_finite  # so that all values of a snapshot are finite
+
+    @contextmanager
+    def whole_epoch(self) -> Iterator[None]:
+        """Surround an epoch with its row of the history: whatever stops it, the state before it is restored."""
+        try:
+            yield
+        except BaseException:
+            self._undo()
+            raise
 
     @contextmanager
     def step(self, batch: Batch, where: str) -> Iterator[None]:
@@ -363,9 +370,14 @@ class _Guard:
 
     def _undo(self) -> None:
         state = self.state
+        now = state.network.state_dict()
+        if state.network is not self._network or any(
+            now[name].shape != weights.shape for name, weights in self._weights.items()
+        ):
+            return  # all steps are taken, and topics have been removed since
         state.network.load_state_dict(self._weights)
         state.network.eval()
-        state.step, state.batch, state.sums = self._first_step, 0, {}
+        state.epoch, state.step, state.batch, state.sums = self._epoch, self._first_step, 0, {}
         for optimizer in state.optimizers:
             optimizer.state.clear()  # the moments led to what went wrong
 
