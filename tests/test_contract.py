@@ -358,16 +358,23 @@ def test_fractional_counts(make):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_failed_fit_leaves_nothing_behind(make, method):
+def test_a_failed_fit_leaves_the_earlier_model(make, method):
     """The topics of one corpus are never read with the words of another."""
     if method == "partial_fit":
         learns_in_parts(make)
-    model = make().fit(CORPUS).set_params(device="abacus")
+    model = make().fit(CORPUS)
+    theta, learned = model.transform(CORPUS), {name: vars(model)[name] for name in vars(model) if name.endswith("_")}
     with pytest.raises(InputError, match="abacus"):
-        model.fit(COUNTS[:, :20])
+        model.set_params(device="abacus").fit(COUNTS[:, :20])
+    np.testing.assert_array_equal(model.transform(CORPUS), theta)
+    assert {name: vars(model)[name] for name in vars(model) if name.endswith("_")} == learned
+    fresh = make(device="abacus")
+    with pytest.raises(InputError, match="abacus"):
+        getattr(fresh, method)(CORPUS)
     with pytest.raises(NotFittedError):
-        model.transform(CORPUS)
-    getattr(model.set_params(device="cpu"), method)(COUNTS[:, :25])
+        fresh.transform(CORPUS)
+    model = fresh.set_params(device="cpu")
+    getattr(model, method)(COUNTS[:, :25])
     assert_distributions(model.components_, (N_TOPICS, 25))
 
 
@@ -622,9 +629,9 @@ def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural,
 
 @pytest.mark.parametrize("make_neural", NEURAL)
 def test_a_model_that_never_trained_is_not_fitted(make_neural, monkeypatch):
-    model = make_neural().fit(COUNTS[:, :20])
+    model, kind = make_neural(), type(make_neural().fit(COUNTS[:, :20]).network_)
     with monkeypatch.context() as patch:
-        spoiler = Spoiler(type(model.network_), 0, patch)
+        spoiler = Spoiler(kind, 0, patch)
         with pytest.raises(TrainingDivergedError, match="epoch 1, batch 1"):
             model.fit(CORPUS, callbacks=[spoiler])
     with pytest.raises(NotFittedError):

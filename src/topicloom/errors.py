@@ -88,17 +88,31 @@ class CorpusFileError(SavedFileError):
     advice = "make the corpus again, or copy the directory again"
 
 
-class TrainingDivergedError(ArithmeticError):
+class _StopsTraining(Exception):
+    """Training stopped by itself.
+
+    Attributes:
+        kept: the end of the message: what the model is now; empty if it has learned nothing.
+    """
+
+    kept: str = ""
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, [super().__str__(), self.kept]))
+
+
+class TrainingDivergedError(_StopsTraining, ArithmeticError):
     """Training met a value that is not finite.
 
-    The message names the epoch and the batch; the model keeps its state of the last complete epoch.
+    The message names the epoch and the batch. A model that was fitted before stays as it was. Any other one has the
+    state of the last complete epoch.
     """
 
 
-class OutOfMemoryError(InputError, MemoryError):
+class OutOfMemoryError(_StopsTraining, InputError, MemoryError):
     """The device has too little memory for a batch; the message says which setting to change.
 
-    The model keeps its state of the last complete epoch.
+    A model that was fitted before stays as it was. Any other one has the state of the last complete epoch.
     """
 
 

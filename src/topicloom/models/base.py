@@ -7,11 +7,12 @@ import logging
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import wraps
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -33,12 +34,12 @@ from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
 from ..display import html_table
 from ..distributed import current
-from ..errors import InputError, SettingError
+from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
 from ..files import as_path, atomic_directory
 from ..messages import counted
 from ..metrics.cooccurrence import Vocabulary
 from ..nn.edited import EditedNetwork
-from ..nn.execution import full_precision
+from ..nn.execution import full_precision, usual_device, with_gradients
 from ..nn.network import TopicNetwork
 from ..ranking import complete_names, topic_word_ids
 from ..settings import ReadableSettings, check_settings, from_text, settle_settings
@@ -86,7 +87,12 @@ _MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
 # Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
-    "feature_names_in_", "fields_", "settings_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_",
+)  # fmt: skip
+# Attributes that `partial_fit` replaces or leaves alone. It changes others in place, such as weights.
+_NOT_CHANGED_IN_PLACE = (
+    "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "components_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_",
 )  # fmt: skip
 # Settings that can make training fail. Messages name them in this order.
 _SUSPECTS = (
@@ -95,6 +101,26 @@ _SUSPECTS = (
 )  # fmt: skip
 # The words and their columns, by network. They are kept outside the model, because inference must not change it.
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
+
+Model = TypeVar("Model", bound="TopicModel")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def of_one_fit(
+    method: Callable[Concatenate[Model, Given], Result],
+) -> Callable[Concatenate[Model, Given], Result]:
+    """Let a method read the model as it is when it is called, even if a fit in another thread ends meanwhile.
+
+    A fit replaces what the model has learned and changes nothing in place, so a shallow copy keeps the earlier fit.
+    """
+
+    @wraps(method)
+    def read(model: Model, /, *given: Given.args, **options: Given.kwargs) -> Result:
+        with usual_device():
+            return method(copy.copy(model), *given, **options)
+
+    return read
 
 
 @dataclass(eq=False, repr=False)
@@ -139,7 +165,9 @@ class TopicModel(
         n_features_in_: the size of the vocabulary V.
         fields_: the fields of the training documents by name: the length of "vectors", 1 for "times" and for numbers,
             and the names of the categories for a covariate that has categories.
-        base_: the trained model; only models with edits have this attribute.
+        stopped_after_: the last complete epoch, if training was stopped before its end; other models lack this
+            attribute.
+        base_: the trained model at the time of the edits; only models with edits have this attribute.
 
     Examples:
         >>> import topicloom as tl
@@ -152,8 +180,8 @@ class TopicModel(
         ['first', None]
         >>> edited.edits
         [{'rename': {0: 'first'}}, {'merge': [1, 2]}]
-        >>> edited.base_ is model
-        True
+        >>> edited.base_.given_names
+        [None, None, None]
     """
 
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
@@ -171,6 +199,8 @@ class TopicModel(
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "transform" in vars(cls):  # outside scikit-learn's wrapper, which names the columns
+            cls.transform = of_one_fit(cls.transform)  # type: ignore[assignment,method-assign]
         ForkingPickler.register(cls, _by_value)
 
     @classmethod
@@ -209,6 +239,8 @@ class TopicModel(
     ) -> None:
         """Learn from a corpus: fill `history_` and adopt the trained network.
 
+        `fit` calls this method of a copy, whose attributes replace those of the model at the end.
+
         Args:
             corpus: the documents.
             callbacks: objects that watch the training.
@@ -219,7 +251,10 @@ class TopicModel(
 
     @abstractmethod
     def partial_fit_corpus(self, corpus: Corpus) -> None:
-        """Learn from more documents in one pass, and adopt the trained network."""
+        """Learn from more documents in one pass, and adopt the trained network.
+
+        `partial_fit` calls this method of a copy, whose learned attributes are deep copies.
+        """
 
     def check_combinations(self) -> None:
         """Raise SettingError if settings that are valid alone cannot be combined. By default, do nothing."""
@@ -273,33 +308,45 @@ class TopicModel(
             the model itself.
 
         Raises:
-            InputError: X or a setting cannot be used, or the checkpoints are of another fit. An earlier fit is kept.
-            TrainingDivergedError: a loss is not finite. The model has the state of the last complete epoch.
-            OutOfMemoryError: the device has too little memory for a batch. The model has that state, too.
+            InputError: X or a setting cannot be used, or the checkpoints are of another fit.
+            TrainingDivergedError: a loss is not finite.
+            OutOfMemoryError: the device has too little memory for a batch.
             TrainingInterrupted: a signal stopped the training, and there is a checkpoint.
+
+        The fit learns into a copy, which replaces what the model has learned all at once when training has ended. Until
+        then, other threads use the earlier fit, and `set_params` has no effect on the fit. If training fails or is
+        interrupted, an earlier fit stays. Without one, the model gets the state of the last complete epoch, the
+        attribute `stopped_after_`, and a warning in `transform`. If two threads fit a model, the last one to end wins.
         """
         self._refuse_training_of_edited()
         refuse_vocabulary_as_y(X, y)
         check_callbacks(callbacks)
         check_start(checkpoint, resume_from)
         names = check_monitors(monitor, monitor_every)
+        learner = self._unfitted()
+        before = dict(vars(learner))
         with ExitStack() as stack:
-            with self._kept_on_mistakes():
-                corpus = self._begin(X, vocabulary)
-                held_out = None if validation is None else own_part(self._held_out(validation, vocabulary))
-                snapshot = resume_from
-                if checkpoint is not None:
-                    checkpoints = Checkpoints.of(checkpoint)
-                    snapshot = stack.enter_context(checkpoints.watching(self, corpus, held_out))
-                    callbacks = [*callbacks, checkpoints]
-                done = 0 if snapshot is None else len(snapshot.values["history"])
-                n_rows = self.n_history_rows
-                if snapshot is not None and snapshot.continued is not None:
-                    n_rows = done + self.rows_of(snapshot.continued.epochs)
-                reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
-                words = self.vocabulary_, self.word_counts_
-                topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
-            self.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
+            stack.enter_context(usual_device())
+            corpus = learner._begin(X, vocabulary)
+            held_out = None if validation is None else own_part(learner._held_out(validation, vocabulary))
+            snapshot = resume_from
+            if checkpoint is not None:
+                checkpoints = Checkpoints.of(checkpoint)
+                snapshot = stack.enter_context(checkpoints.watching(learner, corpus, held_out))
+                callbacks = [*callbacks, checkpoints]
+            done = 0 if snapshot is None else len(snapshot.values["history"])
+            n_rows = learner.n_history_rows
+            if snapshot is not None and snapshot.continued is not None:
+                n_rows = done + learner.rows_of(snapshot.continued.epochs)
+            reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
+            words = learner.vocabulary_, learner.word_counts_
+            topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
+            try:
+                learner.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
+            except BaseException as error:
+                self._keep_what_there_is(learner, before, error, n_rows)
+                raise
+            self._take(learner, before)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, vocabulary: Vocabulary | None = None) -> Self:
@@ -318,18 +365,35 @@ class TopicModel(
             the model itself.
 
         Raises:
-            InputError: X or a setting cannot be used, or the model has edits.
+            InputError: X or a setting cannot be used, the model has edits, or another thread has trained it meanwhile.
             TrainingDivergedError: a loss is not finite.
+
+        A call learns into a copy, which takes as much memory as the model and replaces it at the end. Until then, other
+        threads use the model as it was. After an error or an interruption, the model is as it was.
         """
         self._refuse_training_of_edited()
         refuse_vocabulary_as_y(X, y)
         if current().size > 1:
             raise SettingError("`partial_fit` learns in one process; use `fit`, or start a single process")
-        if not hasattr(self, "components_"):
-            with self._kept_on_mistakes():
-                corpus = self._begin(X, vocabulary)
-            self.partial_fit_corpus(corpus)
-            return self
+        learner = copy.copy(self)
+        if is_first := not hasattr(learner, "components_"):
+            learner = learner._unfitted()
+        before = dict(vars(learner))
+        with usual_device():
+            if is_first:
+                learner.partial_fit_corpus(learner._begin(X, vocabulary))
+            elif not learner._learn_more(X, vocabulary):
+                return self
+        if vars(self).get("network_") is not before.get("network_"):
+            raise InputError(
+                "another thread has trained this model meanwhile, so these documents were not learned; call "
+                "`partial_fit` again, from one thread at a time"
+            )
+        self._take(learner, before)
+        return self
+
+    def _learn_more(self, X: Any, vocabulary: Vocabulary | None) -> bool:
+        """Learn from more documents, in copies of the weights. Return whether there was anything to learn."""
         settle_settings(self)
         self.check_combinations()
         if self.n_topics != len(self.components_):
@@ -340,12 +404,21 @@ class TopicModel(
         left_out: dict[str, float] = {}
         corpus = self._over_words(X, vocabulary, left_out)
         _say_what_is_left_out(left_out, float(corpus.counts.sum(dtype=np.float64)))
-        if corpus.counts.nnz:
-            self.partial_fit_corpus(corpus)
-            self._count_words(corpus)
-        elif corpus.n_docs:
-            logger.warning("no document has a word of the first call of `partial_fit`, so nothing was learned")
-        return self
+        if not corpus.counts.nnz:
+            if corpus.n_docs:
+                logger.warning("no document has a word of the first call of `partial_fit`, so nothing was learned")
+            return False
+        learned = {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and name not in _NOT_CHANGED_IN_PLACE
+        }
+        rows = {id(row): row for row in self.history_}  # rows are added, and not changed
+        with with_gradients():
+            self.__dict__.update(copy.deepcopy(learned, rows))
+        self.partial_fit_corpus(corpus)
+        self._count_words(corpus)
+        return True
 
     def _refuse_training_of_edited(self) -> None:
         if self._applied_edits is not None:
@@ -354,24 +427,61 @@ class TopicModel(
                 "model.apply(edited.edits)"
             )
 
-    @contextmanager
-    def _kept_on_mistakes(self) -> Iterator[None]:
-        """Restore an earlier fit if an error is raised inside this context."""
-        before = dict(vars(self))
-        try:
-            yield
-        except Exception:
-            self.__dict__ = before
-            raise
+    def _unfitted(self) -> Self:
+        """Return a copy with the same settings that has learned nothing."""
+        model = copy.copy(self)
+        for name in [name for name in vars(model) if name.endswith("_")]:
+            delattr(model, name)
+        return model
+
+    def _take(self, learner: Self, before: Mapping[str, Any]) -> None:
+        """Take all that a copy of this model has learned, in one assignment.
+
+        Settings are those of this model, which may have changed meanwhile, unless the learner itself changed them.
+
+        Args:
+            learner: the copy.
+            before: the attributes of the copy before it learned.
+        """
+        own = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
+        learned = {
+            name: value
+            for name, value in vars(learner).items()
+            if name.endswith("_") or name not in before or before[name] is not value
+        }
+        self.__dict__ = own | learned
+
+    def _keep_what_there_is(self, learner: Self, before: Mapping[str, Any], error: BaseException, n_rows: int) -> None:
+        """Keep an earlier fit, or else what a fit has learned before it failed, and let the error say so.
+
+        Args:
+            learner: the copy of this model that was trained.
+            before: the attributes of the copy before it learned.
+            error: what stopped the training.
+            n_rows: the planned number of rows of `history_`.
+        """
+        if hasattr(self, "components_"):
+            kept = "the model is as it was before this fit"
+        elif hasattr(learner, "components_"):
+            epoch = int(learner.history_[-1].get("epoch", len(learner.history_))) if learner.history_ else 0
+            kept = f"the model has the state after epoch {epoch}"
+            if not 0 < n_rows <= len(learner.history_):
+                learner.stopped_after_ = epoch
+                kept = f"{kept}, and `transform` warns of that"
+            self._take(learner, before)
+        else:
+            return
+        if isinstance(error, TrainingDivergedError | OutOfMemoryError):
+            error.kept = kept
+        else:
+            error.add_note(f"{kept[0].upper()}{kept[1:]}.")
 
     def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
-        """Check the settings, discard an earlier fit, note the words of X, and return X as a corpus."""
+        """Check the settings, note the words of X, and return X as a corpus."""
         settle_settings(self)
         self.check_combinations()
         if current().size > 1 and not self.uses_ranks:
             raise SettingError(f"{type(self).__name__} is trained by one process; start a single process")
-        for learned in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, learned)  # an earlier fit has topics over other words
         corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
         if self.n_topics > corpus.n_words:
             raise InputError(
@@ -406,6 +516,7 @@ class TopicModel(
 
     # Inference. It does not change the model, so threads can share one.
 
+    @of_one_fit
     def documents(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
         """Return X as a corpus over the model's words.
 
@@ -435,6 +546,7 @@ class TopicModel(
         """
         return self.infer_with(X)
 
+    @of_one_fit
     def infer_with(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
         """Infer the topics of documents with another posterior.
 
@@ -442,6 +554,8 @@ class TopicModel(
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             posterior: a function from a batch to a posterior. None is the posterior of the network.
         """
+        if (epoch := vars(self).get("stopped_after_")) is not None:
+            logger.warning("the training of this model was stopped after epoch %d; fit it again to finish it", epoch)
         corpus = self.documents(X)
         return document_topics(self.network_, corpus, posterior)
 
@@ -460,6 +574,7 @@ class TopicModel(
         """
         return theta_of(self.infer_with(X))
 
+    @of_one_fit
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log likelihood per token in nats by document completion, -log(`perplexity(X)`).
 
@@ -475,6 +590,7 @@ class TopicModel(
         """
         return -float(np.log(self.perplexity(X)))
 
+    @of_one_fit
     def perplexity(self, X: Any, method: Perplexity = "completion", average: metrics.Average = "corpus") -> float:
         """Return the perplexity of documents, the exponential of the negative log likelihood per token.
 
@@ -500,6 +616,7 @@ class TopicModel(
             raise InputError("the documents are so short that no token is left to score; give more documents")
         return metrics.perplexity(log_likelihoods, n_tokens, average)
 
+    @of_one_fit
     def log_likelihood(self, X: Any, method: Perplexity = "completion") -> tuple[Array, Array]:
         """Return the log likelihood of each document in nats, (n_docs,), and the number of its tokens, (n_docs,).
 
@@ -529,6 +646,7 @@ class TopicModel(
             )
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)
 
+    @of_one_fit
     def latent(self, X: Any) -> tuple[Array, Array]:
         """Return the position of each document in the latent space, and its divergence from the prior in nats.
 
@@ -544,6 +662,7 @@ class TopicModel(
         corpus = self.documents(X)
         return latent_codes(self.network_, corpus)
 
+    @of_one_fit
     def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
         """Interpolate between two documents, at equal steps on a straight line in the latent space.
 
@@ -576,6 +695,7 @@ class TopicModel(
             raise InputError(f"`{name}` contains no word that the model knows, so it has no place in the latent space")
         return corpus
 
+    @of_one_fit
     def encode(self, X: Any) -> sp.csr_array:
         """Return the counts of documents over the model's words, (n_docs, V).
 
@@ -589,6 +709,7 @@ class TopicModel(
 
     # Topics and their edits. Each edit returns a new model. docs/topics.md describes its effect on theta and words.
 
+    @of_one_fit
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic.
 
@@ -605,6 +726,7 @@ class TopicModel(
         """
         return [[self.vocabulary_[word] for word in row] for row in self.topic_ids(top_n, relevance)]
 
+    @of_one_fit
     def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
         """Return the words that `topics` returns as columns of components_: (K, min(top_n, V))."""
         check_is_fitted(self, "components_")
@@ -628,6 +750,7 @@ class TopicModel(
         return origin
 
     @property
+    @of_one_fit
     def given_names(self) -> list[str | None]:
         """The name that a user gave to each topic, or None."""
         check_is_fitted(self, "components_")
@@ -635,11 +758,13 @@ class TopicModel(
         return [names.get(column) for column in range(len(self.components_))]
 
     @property
+    @of_one_fit
     def topic_names_(self) -> list[str]:
         """A name for each topic: the one that it was given, or else its first three words."""
         return complete_names(self.given_names, self.topics(3))
 
     @property
+    @of_one_fit
     def fingerprint(self) -> str:
         """A short hash of the model's weights and words. A file of edits names its model by this hash."""
         check_is_fitted(self, "components_")
@@ -720,6 +845,7 @@ class TopicModel(
         """
         return self.apply([{"split": topic, "into": into, "random_state": random_state}], documents)
 
+    @of_one_fit
     def apply(
         self, edits: Iterable[Mapping[str, Any]], documents: Any = None, *, matching: Sequence[int | None] | None = None
     ) -> Self:
@@ -741,6 +867,7 @@ class TopicModel(
         corpus = None if documents is None else self.documents(documents)
         return self._edited(prepared, corpus, None if corpus is None else self.infer(corpus))[0]
 
+    @of_one_fit
     def apply_with(
         self,
         edits: Iterable[Mapping[str, Any]],
@@ -799,6 +926,7 @@ class TopicModel(
 
     # Files
 
+    @of_one_fit
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the model to a directory, from which `topicloom.load` reads it.
 
@@ -828,12 +956,14 @@ class TopicModel(
             "format_version": FORMAT_VERSION,
             "model": kind.__name__,
             "module": kind.__module__,
-            "settings": settings_for_json(self.origin.settings_),
+            "settings": settings_for_json(self.settings_),
             "n_documents": self.n_documents_,
             "tokenizer": self.tokenizer_.model_dump(mode="json"),
             "history": self.history_,
             "named_columns": hasattr(self, "feature_names_in_"),
         }
+        if (epoch := vars(self).get("stopped_after_")) is not None:
+            config["stopped_after"] = epoch
         if isinstance(self.network_.fields, Mapping):
             config["fields"] = {name: kind for name, kind in self.network_.fields.items() if kind is not None}
         if applied is not None:
@@ -842,6 +972,7 @@ class TopicModel(
         write_model(folder, config, self.network_, self.vocabulary_, learned)
 
     @classmethod
+    @usual_device()
     @full_precision()
     def from_saved(cls, config: dict[str, Any], vocabulary: list[str], tensors: dict[str, Tensor]) -> Self:
         """Return a saved model without its edits, given the contents of its files; `topicloom.load` calls this.
@@ -868,6 +999,8 @@ class TopicModel(
         if model.n_documents_ < max(1, int(tensors["document_counts_"].max())):
             raise ValueError(f"{CONFIG} says that there were {model.n_documents_} documents, and {WEIGHTS} counts more")
         model.history_ = config["history"]
+        if "stopped_after" in config:
+            model.stopped_after_ = int(config["stopped_after"])
         model.fields_ = {name: field_kind(kind) for name, kind in config.get("fields", {}).items()}
         if config["named_columns"]:
             model.feature_names_in_ = np.array(vocabulary, dtype=object)  # so that columns of data frames are checked
@@ -1048,6 +1181,7 @@ class TopicModel(
         edits = counted(len(self._applied_edits.edits), "edit")
         return f"{self.base_.__repr__(N_CHAR_MAX)} with {edits}: {counted(len(self.components_), 'topic')}"
 
+    @of_one_fit
     def _repr_html_(self) -> str:
         if not hasattr(self, "components_"):  # scikit-learn's diagram
             diagram: str = super()._repr_mimebundle_().get("text/html", "")
@@ -1074,6 +1208,8 @@ class TopicModel(
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
+
+TopicModel.transform = of_one_fit(TopicModel.transform)  # type: ignore[assignment,method-assign]
 
 # scikit-learn breaks the lines of a long representation only if it knows the `__repr__` of the class.
 with suppress(ImportError, AttributeError):  # this part of scikit-learn is private

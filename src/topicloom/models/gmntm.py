@@ -47,6 +47,7 @@ from ..settings import AtLeastOne, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .autoencoders import GaussianNetwork, VariationalTopicModel
+from .base import of_one_fit
 from .inference import Array, each_batch
 from .neural import PLAIN_VARIATIONAL
 from .words import Words
@@ -183,6 +184,7 @@ class GMNTM(VariationalTopicModel):
     balance: NotNegative = 1.0
     decoder: Literal["mixture", "product"] = "mixture"
 
+    @of_one_fit
     def predict(self, X: Any) -> Array:
         """Return the most probable mixture component of each document, (n_docs,) int64. Component k belongs to topic k.
 

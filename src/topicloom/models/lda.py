@@ -28,6 +28,7 @@ from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, SettingError
 from ..nn.execution import without_gradients
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
+from ..nn.network import TopicNetwork
 from ..settings import AtLeastOne, DirichletParameter
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar, call_on_epoch, watched
@@ -219,18 +220,37 @@ class LDA(TopicModel):
                 run.restore(snapshot)
             rows = self._learn(run, counts, epochs, watch)
         self.history_ = run.history
+        last: tuple[TopicNetwork, int] | None = None  # the network of the last complete pass, and the number of passes
         if snapshot is not None:
             self._take_network(run)
-        with watched(watchers, self, epochs, 1):
-            for row in rows:
-                row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
-                run.history.append(row)
-                call_on_epoch(watchers, row)
+            last = self.network_, len(run.history)
+        try:
+            with watched(watchers, self, epochs, 1):
+                for row in rows:
+                    row |= {name: value for monitor in monitors for name, value in monitor(self.network_).items()}
+                    run.history.append(row)
+                    if self.method == "variational":
+                        last = self.network_, len(run.history)
+                    call_on_epoch(watchers, row)
+                    for watcher in watchers:
+                        watcher.on_state(run)
                 for watcher in watchers:
-                    watcher.on_state(run)
-            for watcher in watchers:
-                watcher.on_finish(run)
+                    watcher.on_finish(run)
+        except BaseException:
+            self._return_to(last, run)
+            raise
         self.warn_of_collapse(watch)
+
+    def _return_to(self, last: tuple[TopicNetwork, int] | None, run: OnlineRun | GibbsRun) -> None:
+        """Adopt the network of the last row of `history_` after training was stopped, if there is a row."""
+        if isinstance(run, GibbsRun):
+            if run.history:
+                self._take_network(run)  # each iteration is whole, so it may be a few iterations ahead of the row
+        elif last is not None:
+            del run.history[last[1] :]
+            self.adopt_network(last[0])
+        elif hasattr(self, "network_"):
+            del self.network_, self.components_
 
     @property
     def n_history_rows(self) -> int:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
+from ..nn.execution import usual_device
 from ..settings import is_allowed
 from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed
@@ -24,6 +25,7 @@ from .editing import restored_edits, trained_part
 from .saving import COUNTS
 
 
+@usual_device()
 def load(
     directory: str | Path,
     *,

@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..nn.dirichlet_posteriors import LaplacePosterior, SparsePosterior
 from ..nn.edited import LEAST_KEPT_SHARE, EditedNetwork, Regroup
 from ..nn.encoders import BagEncoder, DirichletHead, WeibullHead
-from ..nn.execution import without_gradients
+from ..nn.execution import usual_device, without_gradients
 from ..nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
@@ -268,6 +268,7 @@ def _halved(step: PortableRegroup | PortableSplit) -> PortableRegroup | Portable
     return replace(step, beta_t=step.beta_t.astype(np.float16), parts=parts)
 
 
+@usual_device()
 def portable_inference(model: Any) -> PortableInference:
     """Return the inference of a fitted model as arrays.
 

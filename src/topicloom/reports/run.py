@@ -17,7 +17,7 @@ from .. import metrics
 from ..corpus import Corpus
 from ..corpus.inputs import documents_of_file, parts_of_source
 from ..distributed import current
-from ..errors import InputError, MissingExtraError, TrainingDivergedError
+from ..errors import InputError, MissingExtraError, OutOfMemoryError, TrainingDivergedError
 from ..files import atomic_directory, holds_corpus, link_or_copy, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
@@ -118,8 +118,9 @@ def fit(
             validation=validation,
             checkpoint=checkpoints,
         )
-    except TrainingDivergedError as error:
-        if folder is None or not hasattr(model, "components_"):
+    except (TrainingDivergedError, OutOfMemoryError) as error:
+        error.kept = ""  # only what is written outlives the command
+        if isinstance(error, OutOfMemoryError) or folder is None or not hasattr(model, "components_"):
             raise
         with _new_run(folder) as staged:
             model.save(staged / "model")

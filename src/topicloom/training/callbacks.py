@@ -63,8 +63,8 @@ class Callback:
         """Called once, before the first epoch.
 
         Args:
-            model: the estimator. Its settings, `vocabulary_`, `word_counts_` and `document_counts_` are there already;
-                `components_` is not.
+            model: the estimator that learns, a copy of the one whose `fit` was called. Its settings, `vocabulary_`,
+                `word_counts_` and `document_counts_` are there already; `components_` is not.
             n_epochs: the greatest number of recorded epochs; for a Gibbs sampler, the number of iterations.
             n_batches: the number of batches in each epoch.
         """
