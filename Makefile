@@ -63,6 +63,15 @@ test-clients: setup .venv-clients/ready  ## check that pyLDAvis, topicwizard and
 		pyLDAvis topic-wizard datamapplot
 	touch $@
 
+test-encoders: .venv-encoders/ready  ## run the tests of encoders with the extras sentence and static
+	OMP_NUM_THREADS=1 .venv-encoders/bin/python -m pytest tests/test_text_encoders.py
+
+.venv-encoders/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-encoders
+	.venv-encoders/bin/python -m pip install --quiet --no-compile --constraint constraints.txt \
+		--editable ".[sentence,static,dev]"
+	touch $@
+
 check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

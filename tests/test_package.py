@@ -176,7 +176,8 @@ import topicloom.cli
 for name in set(topicloom.__all__) - {'figures'}:  # matplotlib writes a list of fonts when it is imported
     getattr(topicloom, name)
 extras = {"fastapi", "uvicorn", "optuna", "tomotopy", "gensim", "jieba", "rjieba", "icu4py", "openpyxl",
-          "umap", "wordcloud", "numba", "selenium", "polars"} & set(sys.modules)
+          "umap", "wordcloud", "numba", "selenium", "polars",
+          "sentence_transformers", "model2vec"} & set(sys.modules)
 assert not extras, extras
 assert not seen, seen
 """

@@ -6,7 +6,8 @@ Whatever comes from texts is escaped, so that a document cannot become markup.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape
 
 _ROWS = 60  # of a table; more are left out, and the last line says how many
@@ -92,3 +93,23 @@ def _cut(text: str, whole: bool = False) -> str:
 def _cell(value: object, whole: bool) -> str:
     side = "right" if isinstance(value, int | float) and not isinstance(value, bool) else "left"
     return f'<td style="text-align:{side}">{as_markup(_cut(as_text(value), whole))}</td>'
+
+
+@contextmanager
+def progress_bar(shown: bool, what: str = "texts encoded", total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on standard error, and yield a function that says how many more are done.
+
+    Args:
+        shown: whether it is shown.
+        what: what is counted.
+        total: how many there are; None if that is not known.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    known = [] if total is None else [BarColumn()]
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), *known, MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True, quiet=not shown)  # before rich 14.3, a disabled bar prints an empty line
+    with Progress(*columns, console=console, disable=not shown) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)

@@ -72,6 +72,14 @@ def fast() -> None:
         raise MissingExtraError.of("the compiled loop", "numba", "fast") from None
 
 
+def encoders(module: str, package: str, extra: str) -> None:
+    """Models come from elsewhere, so the package alone is tried."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError.of("this encoder", package, extra) from None
+
+
 def ray() -> None:
     """A cluster of this machine alone."""
     tl.compare(corpus(), ["gsm:epochs=1"], 2, 1, cluster="local")
@@ -88,6 +96,8 @@ def probes(folder: Path) -> dict[str, Callable[[], object]]:
         "clouds": lambda: tl.figures.draw(topics(), "clouds"),
         "maps": lambda: tl.figures.draw(topics(), "map", projection="umap"),
         "vectors": lambda: tl.train_word_vectors(corpus(), size=8, epochs=1),
+        "sentence": lambda: encoders("sentence_transformers", "sentence-transformers", "sentence"),
+        "static": lambda: encoders("model2vec", "model2vec", "static"),
         "tune": lambda: tl.tune(corpus(), "gsm:epochs=1", 2, trials=1),
         "serve": lambda: service(folder),
         "browser": browser,
@@ -96,7 +106,12 @@ def probes(folder: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-IMPLIED = {"clouds": ["viz"], "maps": ["viz"], "all": [*probes(Path())]}
+_ENCODERS = ("sentence", "static")
+IMPLIED = {
+    "clouds": ["viz"],
+    "maps": ["viz"],
+    "all": [extra for extra in probes(Path()) if extra not in _ENCODERS],
+}
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

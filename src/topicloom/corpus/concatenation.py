@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..messages import brief
-from ..text import AnyTokenizer, CustomTokenizer
+from ..text import AnyTokenizer, CustomTokenizer, TextEncoder
 from ..text.counting import Counts
 from ..text.strings import TextWriter, release
 from .building import index_type
@@ -148,6 +148,7 @@ def joined_fields(parts: Sequence[Fields], sizes: Sequence[int]) -> Fields:
             name: _joined_covariate(name, [part.covariates.get(name) for part in parts], sizes)
             for name in dict.fromkeys(chain.from_iterable(part.covariates for part in parts))
         },
+        _common_encoder(parts),
     )
 
 
@@ -214,6 +215,15 @@ def _joined_vectors(parts: Sequence[Fields]) -> Vectors | None:
             )
     joined: Vectors = np.concatenate(list(known.values()))
     return joined
+
+
+def _common_encoder(parts: Sequence[Fields]) -> TextEncoder | None:
+    """Return the encoder of all vectors; None if it is not known for each corpus."""
+    known = {number: part.encoder for number, part in enumerate(parts) if part.encoder is not None}
+    for number, encoder in known.items():
+        first = next(iter(known))
+        encoder.require_same(known[first], f"corpus {first}", f"corpus {number}")
+    return known[0] if len(known) == len(parts) else None
 
 
 def _joined_covariate(name: str, columns: Sequence[Covariate | None], sizes: Sequence[int]) -> Covariate:

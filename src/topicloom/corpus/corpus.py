@@ -20,10 +20,11 @@ from ..messages import brief, counted
 from ..metrics import Reference
 from ..metrics.cooccurrence import Total, Vocabulary
 from ..preparing import ReadOptions, TimeOptions, WordOptions, described
-from ..text import AnyTokenizer, Document, Pretokenized
+from ..text import AnyTokenizer, Document, Pretokenized, TextEncoder
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
 from ..text.reading import documents_in
-from ..text.strings import asked_rows, pieces, release, rows_of
+from ..text.strings import asked_rows, pieces, release, replace_surrogates, rows_of
+from ..text.tokenizing import without_html
 from .building import Built, Filters, TokenizerLike, build, choose_tokenizer
 from .checks import checked_counts, checked_vocabulary, wanted_words, warn_of_empty, warn_of_ids
 from .concatenation import (
@@ -38,7 +39,7 @@ from .concatenation import (
 )
 from .fields import Categories, Fields, WithFields
 from .frames import check_index, check_options, given_texts, read_frame, words_of
-from .storage import load_parts, save_into
+from .storage import load_parts, remove_texts, save_into
 
 _SHOWN_WORDS, _SHOWN_DOCUMENTS, _SHOWN_CHARACTERS = 20, 5, 200  # in a notebook
 
@@ -51,7 +52,8 @@ class Corpus(WithFields):
         counts: (n_docs, n_words) CSR, float32, without explicit zeros or duplicates, columns sorted within a row. Row i
             is always document i, even if none of its words is in the vocabulary.
         vocabulary: the word of each column. Constructors that read text put the most frequent words first.
-        fields: `ids`, `labels`, `times`, `texts`, `vectors` and `covariates`, which are also properties of the corpus.
+        fields: `ids`, `labels`, `times`, `texts`, `vectors`, `encoder` and `covariates`, which are also properties of
+            the corpus.
         tokenizer: the tokenizer that split the texts, and that splits new ones in the same way.
         settings: the filters that chose the vocabulary.
 
@@ -94,6 +96,8 @@ class Corpus(WithFields):
         labels: Iterable[Any] | None = None,
         timestamps: Iterable[Any] | None = None,
         vectors: Any = None,
+        encoder: Any = None,
+        encoder_cache: str | Path | None = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
         day_first: bool | None = None,
         date_format: str | None = None,
@@ -116,7 +120,11 @@ class Corpus(WithFields):
             timestamps: a date or time for each document: ISO 8601 and similar strings, dates, datetime64, years, or
                 seconds, milliseconds, microseconds or nanoseconds since 1970. None, NaN, marks such as "N/A" and
                 MySQL's 0000-00-00 are unknown.
-            vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
+            vectors: (n_docs, E) a vector for each document, such as a sentence embedding. Zeros mean that it has none.
+            encoder: what gives each document its vector: a function from n texts to (n, E) numbers, an object with such
+                a method `encode`, or a name, as `TextEncoder.of` takes them.
+            encoder_cache: a directory that keeps vectors while the texts are encoded, so that an interrupted call goes
+                on.
             covariates: name -> one number or category for each document. Among numbers, "N/A", "-", "" and other usual
                 marks are missing values. A column with any other word is a category.
             {times}
@@ -159,16 +167,20 @@ class Corpus(WithFields):
         filters = Filters.of(options)
         chosen, documents = choose_tokenizer(documents, options)
         are_tokens = isinstance(chosen, Pretokenized)
+        found = _encoder_of(encoder, vectors, chosen)
         built = build(
-            documents, chosen, filters, keep_texts=keep_texts and not are_tokens, n_jobs=n_jobs, cluster=cluster,
-            progress=progress,
+            documents, chosen, filters, keep_texts=(keep_texts or found is not None) and not are_tokens, n_jobs=n_jobs,
+            cluster=cluster, progress=progress,
         )  # fmt: skip
         tokens = texts if keep_texts and are_tokens and isinstance(texts, list | tuple) else None
         fields = Fields.of(
             len(built.ids), ids=ids, labels=labels, timestamps=timestamps, texts=built.texts, tokens=tokens,
             vectors=vectors, covariates=covariates, day_first=day_first, date_format=date_format,
         )  # fmt: skip
-        return cls._of(built, fields, chosen, filters)
+        corpus = cls._of(built, fields, chosen, filters)
+        if found is not None:
+            corpus = corpus.with_vectors(encoder=found, encoder_cache=encoder_cache, progress=progress)
+        return corpus if keep_texts else corpus._without_texts()
 
     @classmethod
     @described(reading=ReadOptions, words=WordOptions)
@@ -188,6 +200,9 @@ class Corpus(WithFields):
         label: str | None = None,
         timestamp: str | None = None,
         covariates: Sequence[str] = (),
+        vectors: Any = None,
+        encoder: Any = None,
+        encoder_cache: str | Path | None = None,
         format: str | None = None,
         encoding: str = "utf-8",
         errors: str = "strict",
@@ -213,6 +228,11 @@ class Corpus(WithFields):
             {reading}
             covariates: the columns with a number or a category for each document. A column that has only numbers and
                 usual marks of missing values, such as "N/A" or an empty cell, is one of numbers.
+            vectors: (n_docs, E) a vector for each document, such as a sentence embedding. Zeros mean that it has none.
+            encoder: what gives each document its vector: a function from n texts to (n, E) numbers, an object with such
+                a method `encode`, or a name, as `TextEncoder.of` takes them.
+            encoder_cache: a directory that keeps vectors while the texts are encoded, so that an interrupted call goes
+                on.
             {words}
             out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
                 result is memory-mapped from there.
@@ -257,8 +277,8 @@ class Corpus(WithFields):
         )  # fmt: skip
         documents = documents_in(source, reading, dict.fromkeys(covariates, "covariates"))
         return cls.from_documents(
-            documents, words, times=reading, out=out, overwrite=overwrite, keep_texts=keep_texts, n_jobs=n_jobs,
-            cluster=cluster, progress=progress,
+            documents, words, times=reading, vectors=vectors, encoder=encoder, encoder_cache=encoder_cache, out=out,
+            overwrite=overwrite, keep_texts=keep_texts, n_jobs=n_jobs, cluster=cluster, progress=progress,
         )  # fmt: skip
 
     @classmethod
@@ -269,6 +289,8 @@ class Corpus(WithFields):
         *,
         times: TimeOptions | None = None,
         vectors: Any = None,
+        encoder: Any = None,
+        encoder_cache: str | Path | None = None,
         out: str | Path | None = None,
         overwrite: bool = False,
         keep_texts: bool = True,
@@ -282,7 +304,11 @@ class Corpus(WithFields):
             documents: the documents with their ids, labels, timestamps and covariates.
             words: which words are kept.
             times: how dates are written; None recognises it.
-            vectors: (n_docs, E) a vector for each document, such as a sentence embedding.
+            vectors: (n_docs, E) a vector for each document, such as a sentence embedding. Zeros mean that it has none.
+            encoder: what gives each document its vector: a function from n texts to (n, E) numbers, an object with such
+                a method `encode`, or a name, as `TextEncoder.of` takes them.
+            encoder_cache: a directory that keeps vectors while the texts are encoded, so that an interrupted call goes
+                on.
             out: a directory. The corpus is written there while it is built, so that it need not fit in memory, and the
                 result is memory-mapped from there.
             overwrite: whether to replace the contents of `out`.
@@ -312,22 +338,30 @@ class Corpus(WithFields):
         if out is not None:
             require_free(Path(out), "corpus.json", overwrite)
         tokenizer, every = choose_tokenizer(iter(documents), words)
+        found = _encoder_of(encoder, vectors, tokenizer)
+        keeps = (keep_texts or found is not None) and not isinstance(tokenizer, Pretokenized)
 
         def made(folder: Path | None = None) -> Corpus:
             built = build(
-                every, tokenizer, filters, keep_texts=keep_texts and not isinstance(tokenizer, Pretokenized),
-                n_jobs=n_jobs, cluster=cluster, progress=progress, folder=folder, times=times,
+                every, tokenizer, filters, keep_texts=keeps, n_jobs=n_jobs, cluster=cluster, progress=progress,
+                folder=folder, times=times,
             )  # fmt: skip
             fields = Fields.of(
                 len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, texts=built.texts,
                 vectors=vectors, covariates=built.covariates,
             )  # fmt: skip
-            return cls._of(built, fields, tokenizer, filters)
+            corpus = cls._of(built, fields, tokenizer, filters)
+            if found is not None:
+                corpus = corpus.with_vectors(encoder=found, encoder_cache=encoder_cache, progress=progress)
+            return corpus if keep_texts else corpus._without_texts()
 
         if out is None:
             return made()
         with lock_directory(out), atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
-            save_into(made(folder), folder)
+            corpus = made(folder)
+            if not keep_texts:
+                remove_texts(folder)
+            save_into(corpus, folder)
         return cls.load(out)
 
     @classmethod
@@ -695,6 +729,56 @@ class Corpus(WithFields):
         """
         return replace(self, fields=replace(self.fields, labels=Fields.of(self.n_docs, labels=labels).labels))
 
+    def with_vectors(
+        self,
+        vectors: Any = None,
+        *,
+        encoder: Any = None,
+        encoder_cache: str | Path | None = None,
+        progress: bool = False,
+    ) -> Corpus:
+        """Return the same documents with other vectors.
+
+        HTML is removed from texts before they are encoded, if the tokenizer of the corpus removes it. The vectors are
+        stored as the encoder gives them, in half precision.
+
+        Args:
+            vectors: (n_docs, E) a vector for each document, such as a sentence embedding. Zeros mean that it has none.
+            encoder: what gives each document its vector: a function from n texts to (n, E) numbers, an object with such
+                a method `encode`, or a name, as `TextEncoder.of` takes them.
+            encoder_cache: a directory that keeps vectors while the texts are encoded, so that an interrupted call goes
+                on.
+            progress: whether to show a progress bar on standard error.
+
+        Raises:
+            InputError: the texts are not known, the encoder fails, or there are more or fewer vectors than documents.
+            SettingError: both vectors and an encoder are given, or neither.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_texts(["The cat sees a dog", "A bird sings"], language="en", min_df=1)
+            >>> corpus.with_vectors(encoder=lambda texts: [[len(text), 1] for text in texts]).vectors
+            array([[18.,  1.],
+                   [12.,  1.]], dtype=float16)
+        """
+        found = _encoder_of(encoder, vectors, self.tokenizer, self.fields.texts or ())
+        if found is None:
+            made = Fields.of(self.n_docs, vectors=vectors).vectors
+            if made is None:
+                raise SettingError("`with_vectors` needs `vectors` or `encoder`; give one of them")
+        elif self.fields.texts is None:
+            raise InputError(
+                "the texts of the corpus are not known, so they cannot be encoded; make it with `keep_texts=True`, or "
+                "give `vectors`"
+            )
+        else:
+            prepare = without_html if getattr(self.tokenizer, "strip_html", False) else replace_surrogates
+            made = found.encode(self.fields.texts, prepare=prepare, cache=encoder_cache, progress=progress)
+        return replace(self, fields=replace(self.fields, vectors=made, encoder=found))
+
+    def _without_texts(self) -> Corpus:
+        return replace(self, fields=replace(self.fields, texts=None))
+
     def subset(self, rows: Any) -> Corpus:
         """Return some of the documents. Consecutive ones of a memory-mapped corpus stay on disk.
 
@@ -839,6 +923,17 @@ class CorpusReference:
         return Reference.from_tokens(self.corpus.tokens(), self.name)
 
 
+def _encoder_of(encoder: Any, vectors: Any, tokenizer: AnyTokenizer, texts: Sequence[str] = ()) -> TextEncoder | None:
+    """Return the encoder that was given; None if none was given."""
+    if encoder is None:
+        return None
+    if vectors is not None:
+        raise SettingError("`vectors` and `encoder` both give vectors; give one of them")
+    if isinstance(tokenizer, Pretokenized) and not texts:
+        raise InputError("an encoder reads texts, and these documents are lists of tokens; give texts, or `vectors`")
+    return TextEncoder.of(encoder, getattr(tokenizer, "language", None), texts)
+
+
 def _checked_corpora(corpora: Any) -> list[Corpus]:
     advice = "give a list such as [last_month, this_month]"
     if isinstance(corpora, Corpus):
@@ -868,7 +963,8 @@ def _known_fields(fields: Fields) -> list[tuple[str, Any]]:
         first, last = (np.datetime_as_string(end, "D") for end in (np.nanmin(fields.times), np.nanmax(fields.times)))
         rows.append(("times", f"{first} to {last}"))
     if fields.vectors is not None:
-        rows.append(("vectors", f"of {fields.vectors.shape[1]:,} numbers"))
+        by = "" if fields.encoder is None else f", by {fields.encoder.name}"
+        rows.append(("vectors", f"of {fields.vectors.shape[1]:,} numbers{by}"))
     for name, values in fields.covariates.items():
         kind = f"{len(values.names):,} categories" if isinstance(values, Categories) else "numbers"
         rows.append((f"covariate {name}", kind))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..messages import brief, counted
+from ..text import TextEncoder
 from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, is_utf8, pieces, require_utf8
 from .dates import TimeReader, Times
 
@@ -375,6 +376,7 @@ class Fields:
             are rounded to float32. Zeros mean that a document has no vector. Vectors keep the lengths that they came
             with; what compares directions normalises them where it does so.
         covariates: name -> (n_docs,) float64, with NaN for unknown values, or `Categories`.
+        encoder: what made the vectors; None if that is not known.
 
     Examples:
         >>> from topicloom.corpus.fields import Fields
@@ -392,6 +394,7 @@ class Fields:
     tokens: Sequence[Sequence[str]] | None = None
     vectors: Vectors | None = None
     covariates: Mapping[str, Covariate] = field(default_factory=dict)
+    encoder: TextEncoder | None = None
 
     @classmethod
     def of(
@@ -405,6 +408,7 @@ class Fields:
         tokens: Sequence[Sequence[str]] | None = None,
         vectors: Any = None,
         covariates: Mapping[str, Iterable[Any]] | None = None,
+        encoder: TextEncoder | None = None,
         day_first: bool | None = None,
         date_format: str | None = None,
     ) -> Fields:
@@ -417,6 +421,7 @@ class Fields:
             timestamps: a date or time for each document, as `parse_times` reads them.
             vectors: (n_docs, E) a vector for each document.
             covariates: name -> one number or category for each document.
+            encoder: what made the vectors.
             texts: the raw texts.
             tokens: the tokens of each document.
             day_first, date_format: how dates are written, as `parse_times` takes it.
@@ -432,6 +437,7 @@ class Fields:
             tokens,
             None if vectors is None else _vectors(vectors),
             covariates_of(covariates),
+            encoder,
         )
         made.check(n_docs)
         return made
@@ -446,6 +452,7 @@ class Fields:
             "timestamps" if part.name == "times" else part.name: getattr(self, part.name) for part in fields(self)
         }
         covariates = columns.pop("covariates")
+        del columns["encoder"]
         for name, column in (columns | {f"values of {name!r}": each for name, each in covariates.items()}).items():
             if column is not None and len(column) != n_docs:
                 raise InputError(f"there are {len(column)} {name} and {n_docs} documents; give one for each")
@@ -463,9 +470,10 @@ class Fields:
             return column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
 
         covariates = {name: pick(column) for name, column in self.covariates.items()}
-        columns = {part.name: pick(getattr(self, part.name)) for part in fields(self) if part.name != "covariates"}
+        names = [part.name for part in fields(self) if part.name not in ("covariates", "encoder")]
+        columns = {name: pick(getattr(self, name)) for name in names}
         columns |= {name: compact(columns[name]) for name in ("ids", "labels") if columns[name] is not None}
-        return Fields(**columns, covariates=covariates)
+        return Fields(**columns, covariates=covariates, encoder=self.encoder)
 
     def kinds(self) -> dict[str, FieldKind]:
         """Return the kind of each field that `array` returns, by its name.
@@ -599,6 +607,11 @@ class WithFields:
         A vector of zeros means that its document has none. Vectors have the lengths that they came with.
         """
         return self.fields.vectors
+
+    @property
+    def encoder(self) -> TextEncoder | None:
+        """The encoder that made the vectors; None if it is not known."""
+        return self.fields.encoder
 
     @property
     def covariates(self) -> Mapping[str, Covariate]:

@@ -160,6 +160,7 @@ def corpus_of(
     *,
     fractional: bool = False,
     matrix: Callable[[Any], tuple[Any, Sequence[str] | None]] = lambda X: (X, None),
+    encoder: Any = None,
 ) -> Corpus:
     """Convert X to a corpus with a vocabulary of its own.
 
@@ -168,21 +169,25 @@ def corpus_of(
         vocabulary: the word of each column, if X is a matrix.
         fractional: whether counts may be fractions.
         matrix: a function that checks a matrix, and returns it with the words of its columns, or None for the words.
+        encoder: what gives each document its vector, as `Corpus.from_texts` takes it.
 
     Raises:
         InputError: X cannot be used.
     """
     kind = kind_of(X)
     if kind == "counts":
+        if encoder is not None:
+            raise InputError("an encoder reads texts, and these are counts; give texts, or a Corpus with vectors")
         counts, words = matrix(X)
         return Corpus.from_counts(counts, words if vocabulary is None else vocabulary, fractional=fractional)
     _refuse_vocabulary(vocabulary)
     if kind == "corpus":
-        return _whole(X, fractional)
+        corpus = _whole(X, fractional)
+        return corpus if encoder is None else corpus.with_vectors(encoder=encoder)
     if kind == "frame":
         _require_text(X)
-        return Corpus.from_frame(X)
-    return Corpus.from_texts(list(texts_of(X)))
+        return Corpus.from_frame(X, encoder=encoder)
+    return Corpus.from_texts(list(texts_of(X)), encoder=encoder)
 
 
 def corpus_over(

@@ -28,7 +28,7 @@ from ..files import (
     write_lines,
     write_manifest,
 )
-from ..text import AnyTokenizer, tokenizer_from_settings
+from ..text import AnyTokenizer, TextEncoder, tokenizer_from_settings
 from ..text.counting import Counts
 from ..text.strings import StoredTexts, damaged, load_array, pieces, write_texts
 from .fields import Categories, Covariate, Fields, compact, row_numbers
@@ -76,7 +76,7 @@ def save_into(corpus: _Contents, folder: Path, further: Mapping[str, Any] | None
             write_texts(folder, name, column)
     arrays = {"times": None if fields.times is None else fields.times.astype(np.int64), "vectors": fields.vectors}
     for name, array in arrays.items():
-        if array is not None:
+        if array is not None and not (folder / f"{name}.npy").exists():
             np.save(folder / f"{name}.npy", array)
     covariates = [
         _write_covariate(folder / f"covariate-{number}.npy", name, covariate)
@@ -88,10 +88,17 @@ def save_into(corpus: _Contents, folder: Path, further: Mapping[str, Any] | None
         "n_words": n_words,
         "fields": {name: column is not None for name, column in (strings | arrays).items()},
         "covariates": covariates,
+        **({} if fields.encoder is None else {"encoder": fields.encoder.as_json()}),
         "settings": corpus.settings,
         "tokenizer": corpus.tokenizer.model_dump(mode="json"),
     }
     write_manifest(folder / MANIFEST, {**about, **(further or {})}, sorted(entry.name for entry in folder.iterdir()))
+
+
+def remove_texts(folder: Path) -> None:
+    """Remove the texts from a folder in which a corpus is built."""
+    for name in ("texts.utf8", "texts.offsets.npy"):
+        (folder / name).unlink(missing_ok=True)
 
 
 def load_parts(folder: Path, mmap: bool, verify: bool | None = None) -> dict[str, Any]:
@@ -142,6 +149,7 @@ def _load_parts(folder: Path, mmap: bool, verify: bool | None) -> dict[str, Any]
         None,
         vectors,
         dict(_read_covariate(folder, number, each, n_docs, mmap) for number, each in enumerate(about["covariates"])),
+        _encoder(folder, about.get("encoder")),
     )
     return {
         "counts": _counts(folder, n_docs, n_words, mmap),
@@ -157,6 +165,13 @@ def _tokenizer(folder: Path, settings: dict[str, Any]) -> AnyTokenizer:
         return tokenizer_from_settings(settings)
     except InputError as error:
         raise CorpusFileError.of(folder / MANIFEST, f"is damaged: {error}") from None
+
+
+def _encoder(folder: Path, about: Any) -> TextEncoder | None:
+    try:
+        return None if about is None else TextEncoder.from_json(about)
+    except (LookupError, TypeError, ValueError):
+        raise damaged(folder / MANIFEST) from None
 
 
 def _is_sound(about: dict[str, Any]) -> bool:

@@ -43,7 +43,7 @@ from ..nn.execution import full_precision, usual_device, with_gradients
 from ..nn.network import TopicNetwork
 from ..ranking import complete_names, topic_word_ids
 from ..settings import ReadableSettings, check_settings, from_text, settle_settings
-from ..text import tokenizer_from_settings
+from ..text import TextEncoder, tokenizer_from_settings
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.edits import Edit
 from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, MODEL_FILES, WEIGHTS
@@ -87,12 +87,12 @@ _MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
 # Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_",
 )  # fmt: skip
 # Attributes that `partial_fit` replaces or leaves alone. It changes others in place, such as weights.
 _NOT_CHANGED_IN_PLACE = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "components_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_",
 )  # fmt: skip
 # Settings that can make training fail. Messages name them in this order.
 _SUSPECTS = (
@@ -165,6 +165,7 @@ class TopicModel(
         n_features_in_: the size of the vocabulary V.
         fields_: the fields of the training documents by name: the length of "vectors", 1 for "times" and for numbers,
             and the names of the categories for a covariate that has categories.
+        encoder_: the `TextEncoder` that made the vectors of the training documents; None if it is not known.
         stopped_after_: the last complete epoch, if training was stopped before its end; other models lack this
             attribute.
         base_: the trained model at the time of the edits; only models with edits have this attribute.
@@ -282,6 +283,7 @@ class TopicModel(
         validation: Any = None,
         resume_from: Snapshot | None = None,
         checkpoint: str | Path | Checkpoints | None = None,
+        encoder: Any = None,
     ) -> Self:
         """Learn the topics of documents.
 
@@ -303,6 +305,9 @@ class TopicModel(
             checkpoint: a directory for the state of the fit, which is written every minute and at the end; or
                 `topicloom.Checkpoints`, which has settings. If the directory has a checkpoint of the same fit, training
                 goes on from it.
+            encoder: what gives each document its vector, for models that read vectors: a function from n texts to
+                (n, E) numbers, an object with such a method `encode`, or a name, as `TextEncoder.of` takes them. New
+                texts are encoded by it, too.
 
         Returns:
             the model itself.
@@ -327,7 +332,7 @@ class TopicModel(
         before = dict(vars(learner))
         with ExitStack() as stack:
             stack.enter_context(usual_device())
-            corpus = learner._begin(X, vocabulary)
+            corpus = learner._begin(X, vocabulary, encoder)
             held_out = None if validation is None else own_part(learner._held_out(validation, vocabulary))
             snapshot = resume_from
             if checkpoint is not None:
@@ -476,13 +481,14 @@ class TopicModel(
         else:
             error.add_note(f"{kept[0].upper()}{kept[1:]}.")
 
-    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
+    def _begin(self, X: Any, vocabulary: Vocabulary | None, encoder: Any = None) -> Corpus:
         """Check the settings, note the words of X, and return X as a corpus."""
         settle_settings(self)
         self.check_combinations()
         if current().size > 1 and not self.uses_ranks:
             raise SettingError(f"{type(self).__name__} is trained by one process; start a single process")
-        corpus = corpus_of(X, vocabulary, fractional=self.fractional_counts, matrix=self._matrix)
+        fractional = self.fractional_counts
+        corpus = corpus_of(X, vocabulary, fractional=fractional, matrix=self._matrix, encoder=encoder)
         if self.n_topics > corpus.n_words:
             raise InputError(
                 f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
@@ -491,6 +497,7 @@ class TopicModel(
         if corpus.is_empty.all():
             raise InputError("every document is empty, so there are no words to learn from")
         self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
+        self.encoder_: TextEncoder | None = corpus.encoder
         corpus = own_part(corpus)
         self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
         self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
@@ -516,9 +523,15 @@ class TopicModel(
 
     # Inference. It does not change the model, so threads can share one.
 
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether inference needs the vectors of documents. Texts are then encoded by `encoder_`, if it is known."""
+        network = vars(self).get("network_")
+        return network is None or "vectors" in network.fields  # during training, the network may not be known yet
+
     @of_one_fit
     def documents(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
-        """Return X as a corpus over the model's words.
+        """Return X as a corpus over the model's words. Texts get vectors if the model reads vectors.
 
         Args:
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
@@ -964,6 +977,9 @@ class TopicModel(
         }
         if (epoch := vars(self).get("stopped_after_")) is not None:
             config["stopped_after"] = epoch
+        encoder: TextEncoder | None = vars(self).get("encoder_")
+        if encoder is not None:
+            config["encoder"] = encoder.as_json()
         if isinstance(self.network_.fields, Mapping):
             config["fields"] = {name: kind for name, kind in self.network_.fields.items() if kind is not None}
         if applied is not None:
@@ -1001,6 +1017,8 @@ class TopicModel(
         model.history_ = config["history"]
         if "stopped_after" in config:
             model.stopped_after_ = int(config["stopped_after"])
+        about = config.get("encoder")
+        model.encoder_ = None if about is None else TextEncoder.from_json(about)
         model.fields_ = {name: field_kind(kind) for name, kind in config.get("fields", {}).items()}
         if config["named_columns"]:
             model.feature_names_in_ = np.array(vocabulary, dtype=object)  # so that columns of data frames are checked
@@ -1082,7 +1100,7 @@ class TopicModel(
     def _over_words(
         self, X: Any, vocabulary: Vocabulary | None = None, left_out: dict[str, float] | None = None
     ) -> Corpus:
-        return corpus_over(
+        corpus = corpus_over(
             X,
             self.vocabulary_,
             self.tokenizer_,
@@ -1092,6 +1110,14 @@ class TopicModel(
             columns_of=self._columns,
             left_out=left_out,
         )
+        encoder: TextEncoder | None = vars(self).get("encoder_")
+        if encoder is None or not self.reads_vectors:
+            return corpus
+        if corpus.vectors is None:
+            return corpus if corpus.texts is None else corpus.with_vectors(encoder=encoder)
+        if corpus.encoder is not None:
+            corpus.encoder.require_same(encoder, "the training documents")
+        return corpus
 
     def _columns(self) -> dict[str, int]:
         """Return the column of each word. It is computed once for each network."""
@@ -1160,6 +1186,8 @@ class TopicModel(
             TrainingDivergedError: a loss is not finite.
         """
         kept = list(X) if isinstance(X, Iterator) else X  # X is read twice
+        if (encoder := options.pop("encoder", None)) is not None:  # and encoded once
+            kept = corpus_of(kept, fractional=self.fractional_counts, encoder=encoder)
         shares: Array = super().fit_transform(kept, y, **options)
         return shares
 

@@ -139,13 +139,13 @@ class EmbeddedTopicModel(NeuralTopicModel):
         self._start_vectors.append(placed)
         return placed
 
-    def _begin(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
+    def _begin(self, X: Any, vocabulary: Vocabulary | None, encoder: Any = None) -> Corpus:
         if self.fixed_word_vectors and self.word_vectors is None:
             raise SettingError(
                 "`fixed_word_vectors=True` keeps the given word vectors as they are, but none are given; give "
                 "`word_vectors='vectors.txt'` or the like, or leave them to be learned by `fixed_word_vectors=False`"
             )
-        corpus = super()._begin(X, vocabulary)
+        corpus = super()._begin(X, vocabulary, encoder)
         self._start_vectors = []
         if self.word_vectors is not None:  # they are saved with the weights, and the gain may depend on them
             self.settings_ |= {"word_vectors": None, "topic_gain": self.gain}

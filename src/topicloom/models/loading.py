@@ -15,7 +15,7 @@ from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
 from ..nn.execution import usual_device
 from ..settings import is_allowed
-from ..text import CustomTokenizer
+from ..text import CustomTokenizer, TextEncoder
 from ..text.tokenizing import with_allowed
 from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
 from ..training.batches import choose_device
@@ -30,6 +30,7 @@ def load(
     directory: str | Path,
     *,
     tokenizer: Callable[[str], Iterable[str]] | None = None,
+    encoder: Any = None,
     device: str = "auto",
     allow: Iterable[str] = (),
 ) -> TopicModel:
@@ -38,14 +39,17 @@ def load(
     Args:
         directory: a directory that `model.save` wrote, or a run directory of the command line.
         tokenizer: your own tokenizer, if the model was trained with one.
+        encoder: your own encoder, if the model reads vectors and was trained with one.
         device: the device on which the model runs. It may differ from the device of the training.
-        allow: the modules that may be imported for a model class or a tokenizer of your own, such as ["my_model"].
-            No other module is imported, because importing a module runs its code.
+        allow: the modules that may be imported for a model class, a tokenizer or an encoder of your own, such as
+            ["my_model"], and the addresses to which texts may be sent for their vectors. No other module is imported,
+            because importing a module runs its code.
 
     Raises:
         ModelFileError: there is no model, or one of its files is missing, damaged, of a newer format, or a link to a
             file elsewhere; the message names the file.
-        InputError: the model is of a module that is not allowed, or there is no such device.
+        InputError: the model is of a module that is not allowed, the encoder is not that of the training, or there is
+            no such device.
 
     Examples:
         >>> import tempfile
@@ -59,7 +63,18 @@ def load(
     choose_device(device)
     place = as_path(directory, "directory")
     allowed = {allow} if isinstance(allow, str) else set(allow)
-    return read_whole([place / CONFIG, place / "model" / CONFIG], lambda: _load(place, tokenizer, device, allowed))
+    model = read_whole([place / CONFIG, place / "model" / CONFIG], lambda: _load(place, tokenizer, device, allowed))
+    if encoder is not None:
+        _give_encoder(model, TextEncoder.of(encoder, getattr(model.tokenizer_, "language", None)))
+    return model
+
+
+def _give_encoder(model: TopicModel, encoder: TextEncoder) -> None:
+    """Give a model the encoder of its training documents."""
+    for each in {model.origin, model}:
+        if each.encoder_ is not None:
+            encoder.require_same(each.encoder_, "the training documents", "this encoder")
+        each.encoder_ = encoder
 
 
 def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device: str, allowed: set[str]) -> TopicModel:
@@ -87,6 +102,8 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
         model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
     else:
         model.tokenizer_ = with_allowed(model.tokenizer_, allowed)
+    if model.encoder_ is not None:
+        model.encoder_ = model.encoder_.allowed(allowed)
     return model
 
 

@@ -7,6 +7,7 @@ from .languages import languages, stop_words
 from .reading import read
 from .recognition import detect_language
 from .records import Document
+from .text_encoders import TextEncoder
 from .tokenizing import AnyTokenizer, CustomTokenizer, Pretokenized, Tokenizer, make_tokenizer, tokenizer_from_settings
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "CustomTokenizer",
     "Document",
     "Pretokenized",
+    "TextEncoder",
     "Tokenizer",
     "detect_language",
     "languages",
