@@ -200,3 +200,42 @@ def test_files_of_vectors_that_are_refused(place):
     refused(
         "train", "corpus", "--document-vectors", "few.npy", says=["few.npy has 59 rows, and corpus has 60 documents"]
     )
+
+
+ENCODER = (
+    "def encode(texts):\n    return [[text.count('cat'), text.count('bank'), len(text) / 100, 1] for text in texts]\n"
+)
+
+
+def test_a_named_encoder_gives_all_commands_their_vectors(place):
+    (place / "own_encoder.py").write_text(ENCODER, "utf-8")
+    named = ("--encoder", "own_encoder:encode")
+    options = ("--min-df", 1, "--max-df", 1.0, "--quiet")
+    assert call("prepare", "news.jsonl", *named, "--out", "made/corpus", "--no-texts", *options).exit_code == 0
+    corpus = tl.Corpus.load("made/corpus")
+    assert (corpus.texts, corpus.encoder.name, corpus.vectors.shape) == (None, "own_encoder:encode", (N_DOCS, 4))
+    assert [entry.is_dir() for entry in (place / "made/.vectors").iterdir()] == [True]
+
+    train = ("train", "news.jsonl", "--model", "reads_fields:VectorTM", *FAST)
+    assert call(*train, *named, "--encoder-cache", "cache", "--out", "run").exit_code == 0
+    assert (place / "cache").is_dir()
+    again = ("train", "--config", "run/train.yaml", "--monitor", "none", "--no-explorer", "--quiet", *ALLOW)
+    assert call(*again, "--out", "again").exit_code == 0
+    assert tl.load("again", allow="reads_fields").fingerprint == tl.load("run", allow="reads_fields").fingerprint
+
+    says = ["whose code would be run; give --allow own_encoder if you trust it"]
+    refused("infer", "run", "news.jsonl", *ALLOW, says=says)
+    found = shares(shown("infer", "run", "news.jsonl", *ALLOW, "--allow", "own_encoder"))
+    np.testing.assert_allclose(found, shares(shown("infer", "run", "made/corpus", *ALLOW)), atol=1e-6)
+    np.testing.assert_array_equal(found, shares(shown("infer", "run", "news.jsonl", *ALLOW, *named)))
+    evaluated = call("evaluate", "run", *ALLOW, "--measures", "perplexity_completion", "--json")
+    assert (evaluated.exit_code, "because" in evaluated.stderr) == (0, False), evaluated.output
+
+
+def test_an_encoder_and_a_file_of_vectors_exclude_each_other(place):
+    (place / "own_encoder.py").write_text(ENCODER, "utf-8")
+    np.save(place / "v.npy", numbers())
+    both = ("--encoder", "own_encoder:encode", "--vectors", "v.npy")
+    refused("train", "news.jsonl", *both, says=["--document-vectors and --encoder both give vectors"])
+    compare = ("compare", "news.jsonl", "--models", "lda", "--topics", 2)
+    refused(*compare, *both, says=["--document-vectors and --encoder both give vectors"])

@@ -18,6 +18,7 @@ from .options import (
     AsJson,
     Device,
     DocumentVectors,
+    Encoder,
     Excel,
     Overwrite,
     QuietNotes,
@@ -65,6 +66,7 @@ def infer(
         Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file; standard output by default.")
     ] = None,
     document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
     excel: Excel = False,
     force: Force = False,
@@ -87,7 +89,7 @@ def infer(
     from ..topics.table import write_documents
 
     vectors = None if document_vectors is None else read_vectors(file, options, document_vectors)
-    model = load(run, device=device, allow=allow or ())
+    model = load(run, device=device, allow=allow or (), encoder=encoder)
     with exact_stdout() if out is None else nullcontext(out) as target:
         chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_)
         found = _inferred(model, _with_vectors(chunks, vectors), force)
@@ -197,5 +199,7 @@ def _with_vectors(chunks: Iterable[Corpus], vectors: Vectors | None) -> Iterator
     n_done = 0
     for chunk in chunks:
         rows = slice(n_done, n_done + len(chunk))
-        yield chunk if vectors is None else replace(chunk, fields=replace(chunk.fields, vectors=vectors[rows]))
+        if vectors is not None:
+            chunk = replace(chunk, fields=replace(chunk.fields, vectors=vectors[rows], encoder=None))
+        yield chunk
         n_done += len(chunk)

@@ -223,8 +223,26 @@ DocumentVectors = Annotated[
     Path | None,
     typer.Option(
         "--document-vectors",
+        "--vectors",
         metavar="FILE",
         help="A .npy or .npz file with a row of numbers for each document, for models that read vectors.",
+    ),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="What gives each text a vector, for models that read vectors: sentence-transformers:NAME, model2vec:NAME, "
+        "module:function, https://host/v1#model, or auto.",
+    ),
+]
+EncoderCache = Annotated[
+    Path | None,
+    typer.Option(
+        "--encoder-cache",
+        metavar="DIR",
+        help="Where vectors are kept while texts are encoded; by default, the folder .vectors beside the output.",
     ),
 ]
 Excel = Annotated[
@@ -354,6 +372,8 @@ class GivenDocuments:
         documents: the documents of a file, which can be read once; None for a saved corpus.
         vectors: (n_docs, E) a vector for each document; None for none.
         vectors_file: the file of the vectors.
+        encoder: what gives each document its vector, by its name; None for nothing.
+        encoder_cache: the directory that keeps vectors while the documents are encoded.
     """
 
     source: str
@@ -362,6 +382,8 @@ class GivenDocuments:
     documents: Iterator[Document] | None
     vectors: Vectors | None = None
     vectors_file: Path | None = None
+    encoder: str | None = None
+    encoder_cache: Path | None = None
 
     @classmethod
     def opened(
@@ -372,6 +394,8 @@ class GivenDocuments:
         covariates: Sequence[str] = (),
         split: str | None = None,
         vectors: Path | None = None,
+        encoder: str | None = None,
+        encoder_cache: Path | None = None,
         may_be_corpus: bool = True,
     ) -> GivenDocuments:
         """Open a file and read its first document, so that a wrong name or column is found before PyTorch is loaded.
@@ -384,10 +408,14 @@ class GivenDocuments:
             covariates: the columns with covariates.
             split: the column that says the part of each document; None for none.
             vectors: a file with a vector for each document; None for none.
+            encoder: what gives each document its vector, by its name; None for nothing.
+            encoder_cache: a directory that keeps vectors while the documents are encoded.
             may_be_corpus: whether a saved corpus is accepted.
         """
         from ..text.reading import documents_in
 
+        if encoder is not None and vectors is not None:
+            raise InputError("`document_vectors` and `encoder` both give vectors; give one of them")
         columns = dict.fromkeys(covariates, "covariate") | ({} if split is None else {split: "split"})
         documents = None
         if may_be_corpus and holds_corpus(source):
@@ -396,7 +424,7 @@ class GivenDocuments:
             documents = documents_in(source, options.reading, columns)
             documents = documents if source == "-" else chain([next(documents)], documents)
         if vectors is None:
-            return cls(source, options, columns, documents)
+            return cls(source, options, columns, documents, encoder=encoder, encoder_cache=encoder_cache)
         from ..embeddings import read_document_vectors
 
         return cls(source, options, columns, documents, read_document_vectors(vectors), vectors)
@@ -413,8 +441,9 @@ class GivenDocuments:
         if self.documents is not None:
             return Corpus.from_documents(
                 self._as_many_as_vectors(self.documents), self.options.words, times=self.options.reading,
-                vectors=self.vectors, out=out, overwrite=overwrite, keep_texts=keep_texts, n_jobs=self.options.n_jobs,
-                cluster=self.options.cluster, progress=progress,
+                vectors=self.vectors, encoder=self.encoder, encoder_cache=self.encoder_cache, out=out,
+                overwrite=overwrite, keep_texts=keep_texts, n_jobs=self.options.n_jobs, cluster=self.options.cluster,
+                progress=progress,
             )  # fmt: skip
         corpus = Corpus.load(self.source)
         for name, option in self.columns.items():
@@ -424,10 +453,12 @@ class GivenDocuments:
                     if corpus.covariates
                     else f"the corpus {self.source} has no covariates; make it again with `prepare --covariate`"
                 )
+        if self.encoder is not None:
+            return corpus.with_vectors(encoder=self.encoder, encoder_cache=self.encoder_cache, progress=progress)
         if self.vectors is None:
             return corpus
         require_rows(self.vectors, self.vectors_file, corpus.n_docs, self.source)
-        return replace(corpus, fields=replace(corpus.fields, vectors=self.vectors))
+        return replace(corpus, fields=replace(corpus.fields, vectors=self.vectors, encoder=None))
 
     def _as_many_as_vectors(self, documents: Iterator[Document]) -> Iterator[Document]:
         """Yield documents, and check at the end that each has a vector."""
@@ -436,6 +467,11 @@ class GivenDocuments:
             yield document
         if self.vectors is not None:
             require_rows(self.vectors, self.vectors_file, n_docs, self.source)
+
+
+def cache_beside(out: Path | None, given: Path | None) -> Path | None:
+    """Return the directory that keeps vectors: the one that was given, or .vectors beside the output."""
+    return given if given is not None or out is None else out.absolute().parent / ".vectors"
 
 
 def require_rows(vectors: Vectors, path: Path | None, n_docs: int, source: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,6 +15,9 @@ from ..errors import InputError
 from ..files import holds_corpus
 from .options import (
     AsJson,
+    DocumentVectors,
+    Encoder,
+    EncoderCache,
     FigureLanguages,
     Font,
     GivenDocuments,
@@ -24,6 +27,7 @@ from .options import (
     SearchMethod,
     Seed,
     TopicCount,
+    cache_beside,
     need_order,
     read_names,
     read_numbers,
@@ -58,6 +62,7 @@ _KeepModels = Annotated[
 
 @command(
     panels={
+        "Documents": ("document_vectors", "encoder", "encoder_cache"),
         "Output": ("keep_models", "font", "figure_language", "quiet", "as_json"),
     }
 )
@@ -73,6 +78,9 @@ def compare(
     topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics to compare.")] = "20,50",
     seeds: _Seeds = 3,
     split: _Split = None,
+    document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -91,7 +99,10 @@ def compare(
     from ..reports.comparison_page import text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
-    found = _compared(source, options, chosen, topics, seeds, split, out, keep_models, quiet, figure_language, font)
+    vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
+    found = _compared(
+        source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
+    )
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     elif not quiet:
@@ -105,6 +116,7 @@ def compare(
 
 @command(
     panels={
+        "Documents": ("document_vectors", "encoder", "encoder_cache"),
         "Output": ("keep_models", "font", "figure_language", "quiet", "as_json"),
     }
 )
@@ -115,6 +127,9 @@ def select_topics(
     model: Model = "loom",
     seeds: _Seeds = 3,
     split: _Split = None,
+    document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -131,7 +146,10 @@ def select_topics(
     """Fit a model with several numbers of topics, and recommend one of them."""
     from ..reports.comparison_page import text_table
 
-    found = _compared(source, options, [model], topics, seeds, split, out, keep_models, quiet, figure_language, font)
+    vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
+    found = _compared(
+        source, options, [model], topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
+    )
     recommended = found.recommend()
     if as_json:
         print_json({
@@ -151,6 +169,7 @@ def select_topics(
 
 @command(
     panels={
+        "Documents": ("document_vectors", "encoder", "encoder_cache"),
         "Search": ("objective", "sampler", "at_once", "split"),
         "Output": ("quiet", "as_json"),
     }
@@ -179,6 +198,9 @@ def tune(
         int, typer.Option(min=1, help="Trials that are proposed together, and fitted in as many processes or tasks.")
     ] = 1,
     split: _Split = None,
+    document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -190,7 +212,7 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
-    given = _opened(source, options, split)
+    given = _opened(source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache)))
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
@@ -219,6 +241,7 @@ def _compared(
     topics: str,
     seeds: int,
     split: str | None,
+    vectors: _Vectors,
     out: Path,
     keep_models: bool,
     quiet: bool,
@@ -229,7 +252,7 @@ def _compared(
     n_jobs = 1 if options.n_jobs is None else options.n_jobs
     if holds_corpus(source):
         options = replace(options, n_jobs=None)  # there is no text to split
-    given = _opened(source, options, split)
+    given = _opened(source, options, split, vectors)
     from ..experiments import compare as comparison
 
     comparison.estimators(models)
@@ -286,11 +309,21 @@ def _fit_of(row: Mapping[str, Any]) -> str:
     return f"{row['model']}, {row['n_topics']} topics, seed {row['seed']}"
 
 
-def _opened(source: str, options: Preparing, split: str | None) -> GivenDocuments:
+class _Vectors(NamedTuple):
+    """What gives the documents their vectors."""
+
+    file: Path | None
+    encoder: str | None
+    cache: Path | None
+
+
+def _opened(source: str, options: Preparing, split: str | None, vectors: _Vectors) -> GivenDocuments:
     """Open documents, with the column that divides them into parts if there is one."""
     if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split
-    return GivenDocuments.opened(source, options, split=split)
+    return GivenDocuments.opened(
+        source, options, split=split, vectors=vectors.file, encoder=vectors.encoder, encoder_cache=vectors.cache
+    )
 
 
 def _counted(given: GivenDocuments, quiet: bool, keep_texts: bool) -> Corpus:

@@ -28,6 +28,8 @@ from .options import (
     Device,
     DocTopics,
     DocumentVectors,
+    Encoder,
+    EncoderCache,
     Epochs,
     Excel,
     FigureLanguage,
@@ -44,6 +46,7 @@ from .options import (
     Source,
     TopicCount,
     Words,
+    cache_beside,
     need_order,
     read_names,
     read_setting,
@@ -488,7 +491,7 @@ def demo(
 
 @command(
     panels={
-        "Documents": ("covariate", "document_vectors"),
+        "Documents": ("covariate", "document_vectors", "encoder", "encoder_cache"),
         "Output": ("texts", "overwrite", "quiet", "as_json"),
     }
 )
@@ -498,6 +501,8 @@ def prepare(
     options: Preparing,
     covariate: Covariates = None,
     document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Keep the raw texts in the corpus.")] = True,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -508,8 +513,9 @@ def prepare(
 
     require_free(out, "corpus.json", overwrite)
     given = GivenDocuments.opened(
-        source, options, covariates=covariate or (), vectors=document_vectors, may_be_corpus=False
-    )
+        source, options, covariates=covariate or (), vectors=document_vectors, encoder=encoder,
+        encoder_cache=cache_beside(out, encoder_cache), may_be_corpus=False,
+    )  # fmt: skip
     corpus = given.corpus(progress=not quiet, keep_texts=texts, out=out, overwrite=overwrite)
     logger.info("%s in %s", corpus, out)
     if as_json:
@@ -526,7 +532,7 @@ def prepare(
 
 @command(
     panels={
-        "Documents": ("covariate", "document_vectors", "split", "validation"),
+        "Documents": ("covariate", "document_vectors", "encoder", "encoder_cache", "split", "validation"),
         "Model": ("recipe", "settings", "config", "allow"),
         "Training": ("device", "monitor", "monitor_every", "resume", "continued", "checkpoint_every"),
         "Output": (
@@ -558,6 +564,8 @@ def train(
     ] = None,
     covariate: Covariates = None,
     document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    encoder_cache: EncoderCache = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -640,6 +648,7 @@ def train(
             "set": settings or config,
             "covariate": covariate,
             "document-vectors": document_vectors,
+            "encoder": encoder,
         }
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
@@ -656,8 +665,9 @@ def train(
             raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
     monitored = _monitored(monitor)
     documents_given = GivenDocuments.opened(
-        source, options, covariates=covariate or (), split=split, vectors=document_vectors
-    )
+        source, options, covariates=covariate or (), split=split, vectors=document_vectors, encoder=encoder,
+        encoder_cache=cache_beside(outcome.out, encoder_cache),
+    )  # fmt: skip
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
     held_out.check(chosen)
@@ -669,6 +679,8 @@ def train(
         further = held_out.options()
         if document_vectors is not None:
             further["document_vectors"] = str(document_vectors.resolve())
+        if encoder is not None:
+            further["encoder"] = encoder if corpus.encoder is None else corpus.encoder.name
         read_from: dict[str, Any] = ({} if source == "-" else {"path": str(Path(source).resolve())}) | further
         if read_from:
             read_from["reading"] = reading_of(options.reading)

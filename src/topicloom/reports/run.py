@@ -548,13 +548,16 @@ def _training_documents(folder: Path, model: TopicModel, about: dict[str, Any], 
 
     They are read again from their file. If that cannot be done, they are those that the run holds.
     """
-    if _source(about).get("document_vectors") and (held := _held(folder, model, request)) is not None:
-        return held  # with their vectors, which are in a file of their own
+    source = _source(about)
+    if (source.get("document_vectors") or source.get("encoder")) and (
+        held := _held(folder, model, request)
+    ) is not None:
+        return held  # with their vectors, which are in a file of their own, or were made
     try:
         return _read_again(folder, model, about, request)
     except InputError as error:
         if (held := _held(folder, model, request)) is not None:
-            if _source(about):
+            if source:
                 reason = str(error).partition(";")[0]
                 logger.warning("the training documents are those that %s holds, because %s", folder / DOCUMENTS, reason)
             return held
@@ -613,7 +616,8 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, over the model's words."""
     if holds_corpus(source):
         return model.documents(Corpus.load(source))
-    return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
+    documents = next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
+    return model.documents(documents)  # which encodes the texts if the model reads vectors
 
 
 def _read_labels(path: Path) -> list[str]:
