@@ -33,6 +33,7 @@ if _TYPE_CHECKING:
     from .errors import LostRankError as LostRankError
     from .errors import ModelFileError as ModelFileError
     from .errors import OutOfMemoryError as OutOfMemoryError
+    from .errors import StateNotSavedError as StateNotSavedError
     from .errors import TrainingDivergedError as TrainingDivergedError
     from .errors import TrainingInterrupted as TrainingInterrupted
     from .evaluation import Evaluation as Evaluation
@@ -81,6 +82,7 @@ _MODULES = {
     "LostRankError": ".errors",
     "ModelFileError": ".errors",
     "OutOfMemoryError": ".errors",
+    "StateNotSavedError": ".errors",
     "TrainingDivergedError": ".errors",
     "TrainingInterrupted": ".errors",
     "Evaluation": ".evaluation",

@@ -68,6 +68,18 @@ class SavedFileError(InputError):
         return cls(f"{path} cannot be read ({fault.strerror or fault}); correct that, and try again")
 
     @classmethod
+    def other_form(cls, path: str | PathLike[str], problem: str, whole: bool = True) -> Self:
+        """Return the error that the file at `path` does not have the form that this version reads.
+
+        Args:
+            path: the file.
+            problem: what differs, such as "it has no 'settings'".
+            whole: whether a checksum shows that the file is as it was written.
+        """
+        cause = "another version of topicloom wrote it" if whole else "an early version wrote it, or it is damaged"
+        return cls(f"{path} is not in the form that this version reads ({problem}): {cause}; {cls.advice}")
+
+    @classmethod
     def newer(cls, path: str | PathLike[str]) -> Self:
         """Return the error that the file at `path` has a newer format."""
         return cls(f"{path} was written by a newer version of topicloom; install that version")
@@ -118,6 +130,13 @@ class OutOfMemoryError(_StopsTraining, InputError, MemoryError):
 
 class LostRankError(RuntimeError):
     """A process that trains together with others has ended, or does not answer; the message says what to do."""
+
+
+class StateNotSavedError(OSError):
+    """The final state of a training could not be written; the model is fitted and can be used and saved.
+
+    The message names the directory of the checkpoints and the reason.
+    """
 
 
 class TrainingInterrupted(KeyboardInterrupt):

@@ -19,18 +19,23 @@ from .content import (
 from .writing import (
     atomic_directory,
     atomic_file,
+    can_be_replaced,
     full_disk_names,
     link_or_copy,
     lock_directory,
     put_back,
     put_in_place,
     require_free,
+    require_writable,
+    system_error,
+    try_place,
 )
 
 __all__ = [
     "as_path",
     "atomic_directory",
     "atomic_file",
+    "can_be_replaced",
     "check_digests",
     "file_digest",
     "full_disk_names",
@@ -47,6 +52,9 @@ __all__ = [
     "read_manifest",
     "read_whole",
     "require_free",
+    "require_writable",
+    "system_error",
+    "try_place",
     "write_json",
     "write_lines",
     "write_manifest",

@@ -42,9 +42,11 @@ def atomic_file(path: Path) -> Iterator[Path]:
             yield temporary
             _sync(temporary)
             temporary.replace(path)
-            _sync(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        except BaseException:
+            with suppress(OSError):  # the first error says what is wrong
+                temporary.unlink()
+            raise
+        _sync(path.parent)
 
 
 @contextmanager
@@ -64,10 +66,12 @@ def atomic_directory(
             without its marker, because it is what remains of an earlier one.
 
     Raises:
-        InputError: `path` holds something that may not be replaced, or another process has written it meanwhile.
+        InputError: `path` holds something that may not be replaced, is a mounted directory, or another process has
+            written it meanwhile.
         OSError: the directory cannot be written, for example because the disk is full. The error names `path`.
     """
     path = _without_links(Path(path))
+    _refuse_mounted(path)
     remove_leftovers(path)
     require_free(path, marker, overwrite, known)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +88,55 @@ def atomic_directory(
             _sync(path.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def require_writable(path: Path) -> None:
+    """Check that something can be written at `path`, before anything takes time. Nothing stays there.
+
+    Raises:
+        InputError: the name is too long, a part of the path is a file, or nothing may be written or fits there.
+    """
+    _refuse_mounted(path)
+    try:
+        try_place(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror or error}); give another place") from None
+
+
+def _refuse_mounted(path: Path) -> None:
+    if os.path.ismount(path):
+        raise InputError(f"{path} is a mounted directory, which cannot be replaced; give a directory in it")
+
+
+def try_place(path: Path) -> None:
+    """Make and remove a directory beside `path`, or in the first directory above it that exists.
+
+    Raises:
+        OSError: nothing can be written at `path`.
+    """
+    path = Path(os.path.abspath(_without_links(Path(path))))
+    with suppress(FileNotFoundError):
+        path.stat()  # a loop of links, or a file as a directory
+    missing = [path.name]
+    above = path.parent
+    while not os.path.lexists(above):
+        missing.append(above.name)
+        above = above.parent
+    longest = os.pathconf(above, "PC_NAME_MAX") if hasattr(os, "pathconf") else _LONGEST_NAME
+    if any(len(os.fsencode(name)) > longest for name in missing):
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
+    probe = temporary_name(above / "new")
+    probe.mkdir()
+    probe.rmdir()
+
+
+def can_be_replaced(folder: Path) -> bool:
+    """Whether a directory can be written beside `folder` and take its place, which a mounted one does not allow."""
+    try:
+        try_place(folder)
+    except OSError:
+        return False
+    return not os.path.ismount(folder)
 
 
 def require_free(path: Path, marker: str, overwrite: bool = False, known: Collection[str] = ()) -> None:
@@ -183,12 +236,30 @@ def full_disk_names(path: Path) -> Iterator[None]:
         raise
 
 
+_SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+def system_error(error: Exception, path: Path) -> OSError:
+    """Return the error of the system that the message of a library names, such as that the disk is full.
+
+    Args:
+        error: the error, as safetensors raises it.
+        path: the file.
+    """
+    found = _SYSTEM_ERROR.search(str(error))
+    if found is None:
+        return OSError(str(error).splitlines()[0])
+    return OSError(int(found[1]), os.strerror(int(found[1])), str(path))
+
+
 def _sync(path: Path) -> None:
     if os.name == "nt":  # Windows cannot flush directories, nor files that are open for reading only
         return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(handle)
 
@@ -232,6 +303,8 @@ def _renameat2() -> Any:
 # Temporary names, and the removal of what killed processes left under them.
 
 _DAY_SECONDS = 86_400
+_LONGEST_NAME = 255  # bytes, in nearly all file systems
+_LONGEST_SUFFIX = 20  # bytes of a suffix that a writer may look at, such as .parquet
 _marks_here: set[str] = set()  # in the names that this process has made
 
 
@@ -239,7 +312,21 @@ def temporary_name(path: Path) -> Path:
     """Return a new hidden name beside `path`, with its suffix. It says which process made it."""
     mark = secrets.token_hex(4)
     _marks_here.add(mark)
-    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}-{mark}{path.suffix}")
+    start, end = _ends_of_temporary(path)
+    return path.with_name(f"{start}{_machine()}-{os.getpid()}-{mark}{end}")
+
+
+def _ends_of_temporary(path: Path) -> tuple[str, str]:
+    """Return the start and the end of the temporary names beside `path`. They have a digest for a long name."""
+    start, end = f".{path.name}.", path.suffix
+    mark = f"{_machine()}-{2**32}-12345678.old"
+    if len(os.fsencode(start + mark + end)) <= _LONGEST_NAME:
+        return start, end
+    return f".{_short(path.name)}.", end if len(os.fsencode(end)) <= _LONGEST_SUFFIX else ""
+
+
+def _short(name: str) -> str:
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
 
 
 def moved_aside(temporary: Path) -> Path:
@@ -273,7 +360,7 @@ def _abandoned(path: Path) -> list[tuple[Path, bool]]:
         names = os.listdir(path.parent)
     except OSError:  # it does not exist, or it may not be listed
         return []
-    start, end = re.escape(f".{path.name}."), re.escape(path.suffix)
+    start, end = map(re.escape, _ends_of_temporary(path))
     temporary = re.compile(rf"{start}([0-9a-f]{{6}})-(\d+)-([0-9a-f]{{8}}){end}(\.old)?")
     found = [(path.with_name(name), each) for name in names if (each := temporary.fullmatch(name))]
     return [(place, each[4] is not None) for place, each in found if _is_abandoned(place, *each.group(1, 2, 3))]
@@ -366,7 +453,10 @@ def lock_directory(path: str | Path) -> Iterator[None]:
         _locked_here.add(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        file = place.with_name(f".{place.name}.lock")
+        name = f".{place.name}.lock"
+        if len(os.fsencode(name)) > _LONGEST_NAME:
+            name = f".{_short(place.name)}.lock"
+        file = place.with_name(name)
         handle = _lock(file, path)
         try:
             yield

@@ -17,8 +17,14 @@ from .. import metrics
 from ..corpus import Corpus
 from ..corpus.inputs import documents_of_file, parts_of_source
 from ..distributed import current
-from ..errors import InputError, MissingExtraError, OutOfMemoryError, TrainingDivergedError
-from ..files import atomic_directory, holds_corpus, link_or_copy, lock_directory, put_in_place
+from ..errors import (
+    InputError,
+    MissingExtraError,
+    OutOfMemoryError,
+    StateNotSavedError,
+    TrainingDivergedError,
+)
+from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
@@ -110,14 +116,15 @@ def fit(
     began = time.perf_counter()
     try:
         log = [] if folder is None else [_Log(folder, checkpoints)]
-        model.fit(
-            corpus,
-            callbacks=log,
-            monitor=monitor,
-            monitor_every=monitor_every,
-            validation=validation,
-            checkpoint=checkpoints,
-        )
+        with suppress(StateNotSavedError):  # a warning has said it, and the run is still to be written
+            model.fit(
+                corpus,
+                callbacks=log,
+                monitor=monitor,
+                monitor_every=monitor_every,
+                validation=validation,
+                checkpoint=checkpoints,
+            )
     except (TrainingDivergedError, OutOfMemoryError) as error:
         error.kept = ""  # only what is written outlives the command
         if isinstance(error, OutOfMemoryError) or folder is None or not hasattr(model, "components_"):
@@ -290,12 +297,14 @@ def _new_run(folder: Path) -> Iterator[Path]:
     """Yield a directory to fill with a run. The run takes the place of an earlier one when it is complete.
 
     Where `folder` holds other files or links, these stay, and the files of the run are replaced one after another. If
-    that is interrupted, documents/ belongs to another model than model/, and is refused.
+    that is interrupted, documents/ belongs to another model than model/, and is refused. The same happens where the
+    folder itself cannot be replaced, such as a mounted one.
     """
     entries = list(folder.iterdir()) if folder.is_dir() else []
     ours = {entry.name for entry in entries if is_run_file(entry.name) or entry.name in (EDITS, OLD_EDITS)}
     known = ours - {entry.name for entry in entries if entry.is_symlink()}
-    place = folder if len(known) == len(entries) else folder / _STAGED
+    is_ours = len(known) == len(entries) and (not folder.is_dir() or can_be_replaced(folder))
+    place = folder if is_ours else folder / _STAGED
     left = {entry.name for entry in place.iterdir()} if place.is_dir() else set()
     with atomic_directory(place, LOG, overwrite=True, known=left) as fresh:
         yield fresh
@@ -470,7 +479,7 @@ class Request:
 def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], None]) -> Path | None:
     """Evaluate a run, or a saved model, show the results, and write them into the run's metrics.json.
 
-    Where the results cannot be written, such as on a read-only disk, a warning says so.
+    Where the results cannot be written, such as on a read-only disk, the log says so as an error.
 
     Args:
         show: gets the results before they are written.
@@ -494,7 +503,7 @@ def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], No
             write_metrics(folder, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
         except OSError as error:
             reason = error.strerror or error
-            logger.warning("the results are not stored, because %s cannot be written (%s)", folder / METRICS, reason)
+            logger.error("the results are not stored, because %s cannot be written (%s)", folder / METRICS, reason)
             return None
     return folder / METRICS
 
