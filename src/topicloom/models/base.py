@@ -35,7 +35,7 @@ from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
 from ..display import html_table
 from ..distributed import current
 from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
-from ..files import as_path, atomic_directory
+from ..files import as_path, atomic_directory, system_error
 from ..messages import counted
 from ..metrics.cooccurrence import Vocabulary
 from ..nn.edited import EditedNetwork
@@ -46,7 +46,7 @@ from ..settings import ReadableSettings, check_settings, from_text, settle_setti
 from ..text import TextEncoder, tokenizer_from_settings
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.edits import Edit
-from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, MODEL_FILES, WEIGHTS
+from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, MODEL_FILES, MODEL_FORMAT, WEIGHTS
 from ..training.batches import BatchReader, choose_device, own_part, sum_of_ranks, totals
 from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
@@ -188,6 +188,7 @@ class TopicModel(
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
+    model_format: ClassVar[int] = 1  # of saved weights and settings; raise it when they mean something else
     settings_without_effect: ClassVar[tuple[str, ...]] = ("device", "verbose")  # they do not change what is learned
 
     n_topics: Annotated[int, Field(ge=2)] = 20
@@ -959,8 +960,8 @@ class TopicModel(
             with atomic_directory(place, CONFIG, overwrite=overwrite, known=MODEL_FILES) as folder:
                 self._write(folder)
         except SafetensorError as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{directory} cannot be written: {reason}; is the disk full?") from None
+            reason = system_error(error, place)
+            raise InputError(f"{directory} cannot be written: {reason.strerror or reason}") from None
 
     def _write(self, folder: Path) -> None:
         """Write the files of the model into an empty folder."""
@@ -969,6 +970,7 @@ class TopicModel(
             "format_version": FORMAT_VERSION,
             "model": kind.__name__,
             "module": kind.__module__,
+            **({} if kind.model_format == 1 else {MODEL_FORMAT: kind.model_format}),
             "settings": settings_for_json(self.settings_),
             "n_documents": self.n_documents_,
             "tokenizer": self.tokenizer_.model_dump(mode="json"),

@@ -17,7 +17,7 @@ from ..nn.execution import usual_device
 from ..settings import is_allowed
 from ..text import CustomTokenizer, TextEncoder
 from ..text.tokenizing import with_allowed
-from ..topics.saved import COMPONENTS, CONFIG, WEIGHTS, find_model, read_config, read_vocabulary
+from ..topics.saved import COMPONENTS, CONFIG, MODEL_FORMAT, WEIGHTS, find_model, read_config, read_vocabulary
 from ..training.batches import choose_device
 from . import imported_model, model_class
 from .base import TopicModel
@@ -81,6 +81,12 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     folder = find_model(place)
     config = read_config(folder)
     kind = _saved_class(folder, config, allowed)
+    written = config[MODEL_FORMAT]
+    if written > kind.model_format:
+        raise ModelFileError.newer(folder / CONFIG)
+    if written < kind.model_format:
+        problem = f"{kind.__name__} had format {written}, and has format {kind.model_format} now"
+        raise ModelFileError.other_form(folder / CONFIG, problem)
     try:
         tensors = load_file(folder / WEIGHTS)
     except OSError as error:
@@ -97,6 +103,8 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     except InputError as error:
         raise ModelFileError(f"{folder / CONFIG} cannot be used: {error}") from error
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        if WEIGHTS in config["sha256"]:  # the checksums are right
+            raise ModelFileError.other_form(folder, _reason(error)) from error
         raise _damaged(folder, error) from error
     if tokenizer is not None:
         model.tokenizer_ = CustomTokenizer.of(tokenizer, getattr(model.tokenizer_, "stop_words", ()))
@@ -134,5 +142,9 @@ def _saved_class(folder: Path, config: dict[str, Any], allowed: set[str]) -> typ
 
 
 def _damaged(path: Path, error: Exception) -> ModelFileError:
+    return ModelFileError.of(path, f"is damaged: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
     reason = f"there is no {error}" if isinstance(error, KeyError) else (str(error) or type(error).__name__)
-    return ModelFileError.of(path, f"is damaged: {reason.splitlines()[0]}")
+    return reason.splitlines()[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from ..errors import CorpusFileError, InputError, ModelFileError
 from ..files import (
     as_path,
     atomic_directory,
+    can_be_replaced,
     check_digests,
     holds_corpus,
     holds_stopped_run,
@@ -27,6 +29,7 @@ from ..files import (
     read_lines,
     read_manifest,
     require_free,
+    require_writable,
     write_manifest,
 )
 from ..ranking import complete_names, topic_word_ids
@@ -40,6 +43,8 @@ CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.tx
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY})
 EDITS = "edits.yaml"  # what the service stores in a run
 COMPONENTS = "components_"
+MODEL_FORMAT = "model_format"  # the entry with `TopicModel.model_format`; older files have none, which means 1
+_SEALED = 3  # the first version whose config.json has a checksum
 FORMAT_VERSION = 3  # version 1 has no edits; versions 1 and 2 have no checksum of config.json
 
 # The entries of config.json and their types.
@@ -127,17 +132,19 @@ def read_config(folder: Path) -> dict[str, Any]:
         ModelFileError: a file is missing or damaged, or the model is of a newer format.
     """
     path = folder / CONFIG
-    config = read_manifest(path, ModelFileError, FORMAT_VERSION, sealed=3)
+    config = read_manifest(path, ModelFileError, FORMAT_VERSION, sealed=_SEALED)
+    whole = config.get("format_version", 0) >= _SEALED
     for name, kind in _ENTRIES.items():
         if not isinstance(config.get(name), kind):
             problem = f"{name!r} is {config[name]!r:.60}" if name in config else f"it has no {name!r}"
-            raise ModelFileError.of(path, f"is damaged: {problem}")
+            raise ModelFileError.other_form(path, problem, whole)
     if not all(isinstance(row, dict) for row in config["history"]):
-        raise ModelFileError.of(path, "is damaged: 'history' is no list of rows")
-    if not isinstance(config.setdefault("module", ""), str):
-        raise ModelFileError.of(path, f"is damaged: 'module' is {config['module']!r:.60}")
+        raise ModelFileError.other_form(path, "'history' is no list of rows", whole)
+    for name, default in (("module", ""), (MODEL_FORMAT, 1)):
+        if type(config.setdefault(name, default)) is not type(default):
+            raise ModelFileError.other_form(path, f"{name!r} is {config[name]!r:.60}", whole)
     missing = {WEIGHTS, VOCABULARY} - config["sha256"].keys()
-    if missing and config["format_version"] >= 3:
+    if missing and whole:
         raise ModelFileError.of(path, f"is damaged: it has no checksum of {min(missing)}")
     check_digests(folder, config["sha256"], ModelFileError)
     for name in missing:
@@ -386,8 +393,9 @@ def require_place(folder: Path, overwrite: bool = False, resume: bool = False) -
         resume: whether a run that was stopped goes on. One that has finished stays as it is.
 
     Raises:
-        InputError: `folder` holds a run, or other files, and `overwrite` is off; or it is a file.
+        InputError: `folder` holds a run, or other files, and `overwrite` is off; or it is a file, or cannot be written.
     """
+    require_writable(folder / "model" if os.path.isdir(folder) and not can_be_replaced(folder) else folder)
     if holds_stopped_run(folder):
         if not (resume or overwrite):
             raise InputError(
