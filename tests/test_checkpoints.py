@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 import topicloom as tl
 from histories import Keeper, without_seconds
-from topicloom.errors import InputError, ModelFileError, SettingError, TrainingInterrupted
+from topicloom.errors import InputError, ModelFileError, SettingError, StateNotSavedError, TrainingInterrupted
 from topicloom.training import checkpoints
 from topicloom.training.checkpoints import read_checkpoint
 from topicloom.training.state import Snapshot
@@ -193,12 +197,17 @@ def test_a_damaged_checkpoint_leaves_the_one_before_it(tmp_path, caplog):
 
 def test_an_unreadable_checkpoint_is_not_called_damaged(tmp_path, monkeypatch):
     stopped(tmp_path)
-    newest = tmp_path / "checkpoint-2.safetensors"
-    there = newest.rename(tmp_path / "whole")
-    newest.symlink_to(newest)  # no user can open it, not even root
-    with pytest.raises(OSError, match=r"checkpoint-2\.safetensors cannot be read \(Too many levels"):
+    opened = Path.open
+
+    def refuses(path: Path, *arguments: Any, **named: Any) -> Any:
+        if path.name == "checkpoint-2.safetensors":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "open", refuses)  # root may open any file
+    with pytest.raises(OSError, match=r"checkpoint-2\.safetensors cannot be read \(Permission denied"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
-    there.replace(newest)
+    monkeypatch.undo()
 
     def fails(*_: object) -> None:
         raise OSError("Cannot allocate memory (os error 12)")  # as safetensors does
@@ -248,6 +257,142 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch, caplog):
     assert "No space left on device" in caplog.text
     monkeypatch.undo()
     np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path).components_, whole().components_)
+
+
+class Disk:
+    """A disk of a directory with room for so many bytes, for the files that safetensors writes."""
+
+    def __init__(self, folder: Path, room: float) -> None:
+        self.folder, self.room = folder, room
+
+    def __call__(self, tensors: Any, place: Any, metadata: Any) -> None:
+        save_file(tensors, place, metadata)
+        taken = sum(path.stat().st_size for path in self.folder.glob("*checkpoint-*"))
+        if Path(place).parent == self.folder and taken > self.room:
+            Path(place).write_bytes(b"half")
+            raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+
+@pytest.fixture
+def size(tmp_path) -> int:
+    """The bytes of a checkpoint."""
+    return max(path.stat().st_size for path in stopped(tmp_path / "measured").iterdir())
+
+
+@pytest.mark.parametrize("room", [1.5, 2.5])
+def test_a_full_disk_keeps_the_newest_checkpoint(room, size, tmp_path, monkeypatch, caplog):
+    """With room for two and not for three, each epoch is written; with room for one, the first one stays."""
+    monkeypatch.setattr(checkpoints, "save_file", Disk(tmp_path / "ck", room * size))
+    folder = stopped(tmp_path / "ck", 18)
+    epochs = [read_checkpoint(folder / name).epoch for name in names(folder)]
+    assert epochs == ([1] if room < 2 else [2, 3])
+    assert caplog.text.count("(No space left on device); the last one is of epoch 1") == (2 if room < 2 else 0)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder).components_, whole().components_)
+
+
+def test_a_final_state_without_room_leaves_a_usable_model(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(checkpoints, "save_file", Disk(tmp_path / "ck", 0))
+    model = tl.GSM(**SMALL)
+    with pytest.raises(StateNotSavedError, match=r"ck \(No space left on device\); the model is fitted, so save it"):
+        model.fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path / "ck", every="1 epoch"))
+    assert "there is none yet, so nothing of the training is kept if it stops" in caplog.messages[0]
+    np.testing.assert_array_equal(model.components_, whole().components_)
+    model.save(tmp_path / "model")
+    assert names(tmp_path / "ck") == []
+
+
+def test_a_disk_without_room_is_named_at_the_first_step(tmp_path, monkeypatch, caplog):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(checkpoints.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    stopped(tmp_path, 2)
+    assert re.search(r"now \(it takes about 0\.0\d+ MB, and 0\.001 MB are free\); make room there", caplog.text)
+
+
+def test_a_stopped_fit_without_room_is_kept_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "save_file", Disk(tmp_path / "ck", 0))
+    monkeypatch.setattr(checkpoints.tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(TrainingInterrupted, match=r"its state is in .*/checkpoint-1\.safetensors, because") as caught:
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path / "ck", callbacks=[Stops(7, signal.SIGTERM)])
+    monkeypatch.undo()
+    kept = Path(str(caught.value).partition("its state is in ")[2].partition(", because")[0])
+    kept.rename(tmp_path / "ck" / kept.name)
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path / "ck")
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
+
+
+SPECIAL = {
+    "directory": Path.mkdir,
+    "pipe": os.mkfifo if hasattr(os, "mkfifo") else Path.mkdir,
+    "loop of links": lambda path: path.symlink_to(path),
+    "device": lambda path: path.symlink_to(os.devnull),
+    "link to nothing": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_what_is_no_file_leaves_the_checkpoint_before_it(kind, tmp_path, caplog):
+    folder = stopped(tmp_path, 12)
+    odd = folder / "checkpoint-3.safetensors"
+    SPECIAL[kind](odd)
+    with pytest.raises(ModelFileError, match=r"checkpoint-3\.safetensors"):
+        read_checkpoint(odd)
+    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder)
+    np.testing.assert_array_equal(resumed.components_, whole().components_)
+    assert "an earlier checkpoint is used" in caplog.text
+    assert read_checkpoint(folder / "checkpoint-4.safetensors").finished
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "loop", "n" * 256, "new/" + "n" * 256])
+def test_a_place_that_cannot_be_written_is_found_before_training(place, tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    steps = Steps()
+    with pytest.raises(InputError, match=r"no checkpoint can be written in .*; give another place|is a file"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path / place, callbacks=[steps])
+    assert steps.count == 0
+
+
+def test_other_versions_go_on_only_if_they_are_allowed(tmp_path, monkeypatch, caplog):
+    folder = stopped(tmp_path)
+    newer = checkpoints.versions() | {"torch": "99.0", "topicloom": "98.0"}
+    monkeypatch.setattr(checkpoints, "versions", lambda: newer)
+    with pytest.raises(InputError, match=r"topicloom .* here it is 98\.0; `allow_other_versions=True` goes on without"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder)
+    with pytest.raises(InputError, match=r"has another setting: n_topics is 3, not 4"):
+        tl.GSM(**SMALL | {"n_topics": 4}).fit(CORPUS, checkpoint=tl.Checkpoints(folder, allow_other_versions=True))
+    model = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(folder, allow_other_versions=True))
+    np.testing.assert_array_equal(model.components_, whole().components_)  # they are not really others
+    assert "98.0 and torch" in caplog.text
+    assert "can differ from that of an uninterrupted training" in caplog.text
+
+
+def test_a_setting_that_an_older_version_lacked_is_its_default(tmp_path, monkeypatch):
+    folder = stopped(tmp_path)
+    path = folder / "checkpoint-2.safetensors"
+    found = read_checkpoint(path)
+    settings = {name: value for name, value in found.identity.settings.items() if name != "topic_gain"}
+    identity = replace(found.identity, settings=settings, versions=found.identity.versions | {"topicloom": "0.0.1"})
+    replace(found, identity=identity).write(path)
+    allowed = tl.Checkpoints(folder, allow_other_versions=True)
+    with pytest.raises(InputError, match="topic_gain is"):
+        tl.GSM(**SMALL, topic_gain=3.0).fit(CORPUS, checkpoint=allowed)
+    np.testing.assert_array_equal(tl.GSM(**SMALL).fit(CORPUS, checkpoint=allowed).components_, whole().components_)
+
+
+def test_a_state_in_another_form_is_not_called_damaged(tmp_path):
+    folder = stopped(tmp_path)
+    path = folder / "checkpoint-2.safetensors"
+    found = read_checkpoint(path)
+    tensors = {name: tensor for name, tensor in found.snapshot.tensors.items() if not name.startswith("network.")}
+    replace(found, snapshot=replace(found.snapshot, tensors=tensors)).write(path)
+    with pytest.raises(InputError, match=r"does not fit the model of these versions \(.*\); begin a new fit"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=folder)
+    text = json.dumps({"format_version": 1, "values": {}})
+    metadata = {"topicloom": text, "sha256": checkpoints._digest(text, {})}
+    save_file({}, path, metadata)
+    with pytest.raises(ModelFileError, match=r"not in the form that this version reads .*another version of topicloom"):
+        read_checkpoint(path)
 
 
 def test_more_epochs(tmp_path):

@@ -6,6 +6,7 @@ import errno
 import json
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -15,6 +16,7 @@ import pytest
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused
 from topicloom.reports import run
+from topicloom.training import checkpoints
 from topicloom.training.checkpoints import Checkpoints
 
 FAST = ("--model", "gsm", "--topics", 2, "--epochs", 6, "--set", "hidden_size=8", "--set", "kl_warmup=0")
@@ -61,6 +63,113 @@ def test_a_run_that_cannot_be_written_is_written_by_resume(texts, tmp_path, monk
     monkeypatch.setattr(run, "write", written)
     assert call("train", texts, *FAST, *EVERY, "--out", out, "--resume").exit_code == 0
     assert epochs_in(out) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.fixture
+def full_disk(tmp_path, monkeypatch):
+    """No file can be written in tmp_path/full, and temporary files are in tmp_path/elsewhere."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+    written = run.write
+
+    def write(place: Path, *given: object) -> object:
+        if place.is_relative_to(tmp_path / "full"):
+            raise OSError(errno.ENOSPC, "No space left on device", str(place / "model"))
+        return written(place, *given)
+
+    monkeypatch.setattr(run, "write", write)
+    return tmp_path / "full" / "run"
+
+
+NO_STATE = ("--checkpoint-every", "none", "--no-explorer", "--quiet")
+
+
+def test_a_batch_job_writes_its_run_elsewhere_on_a_full_disk(texts, tmp_path, full_disk):
+    says = ["model: No space left on device; training has ended, and the run is in", "move it where there is room"]
+    refused("train", texts, *FAST, *NO_STATE, "--out", full_disk, says=says)
+    (kept,) = (tmp_path / "elsewhere").glob("topicloom-*/run")
+    assert len(tl.Topics.from_run(kept).corpus) == 60
+
+
+def test_a_batch_job_waits_for_room_for_a_limited_time(texts, tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full" / "temporary"))
+    naps: list[float] = []
+    monkeypatch.setattr("topicloom.cli.train.time.sleep", naps.append)
+    refused("train", texts, *FAST, *NO_STATE, "--out", full_disk, says=["so the run is lost"])
+    assert sum(naps) == 600
+
+
+def test_a_run_is_written_as_soon_as_there_is_room(texts, tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full" / "temporary"))
+    monkeypatch.setattr("topicloom.cli.train.time.sleep", lambda _: monkeypatch.undo())
+    assert call("train", texts, *FAST, *NO_STATE, "--out", full_disk).exit_code == 0
+    assert len(tl.Topics.from_run(full_disk).corpus) == 60
+
+
+def test_a_user_at_a_terminal_is_asked_for_another_place(texts, tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr("topicloom.cli.train.at_terminal", lambda: True)
+    answers = [str(tmp_path / "full" / "again"), "", str(texts), str(tmp_path / "other")]
+    result = call("train", texts, *FAST, *NO_STATE, "--out", full_disk, stdin="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("its result is not on disk yet") == 4
+    assert "is a file" in result.stderr
+    assert len(tl.Topics.from_run(tmp_path / "other").corpus) == 60
+    assert not (tmp_path / "elsewhere" / "run").exists()
+
+
+def test_a_user_who_gives_no_place_finds_the_run_elsewhere(texts, tmp_path, full_disk, monkeypatch):
+    monkeypatch.setattr("topicloom.cli.train.at_terminal", lambda: True)
+    refused("train", texts, *FAST, *NO_STATE, "--out", full_disk, says=["the run is in"])  # the input ends
+    assert len(list((tmp_path / "elsewhere").glob("topicloom-*/run/model"))) == 1
+
+
+@pytest.mark.parametrize("name", ["n" * 100 + "." + "s" * 51, "n" * 235, "n" * 255, "名" * 85])
+def test_a_run_has_any_name_that_a_directory_can_have(name, texts, tmp_path):
+    assert call("train", texts, *FAST, *EVERY, "--epochs", 1, "--quiet", "--out", tmp_path / name).exit_code == 0
+    assert len(tl.Topics.from_run(tmp_path / name).corpus) == 60
+    assert {path.name for path in tmp_path.iterdir()} == {name, texts.name}
+
+
+@pytest.mark.parametrize("out", ["n" * 256, "new/" + "n" * 256, "texts.txt/run", "loop/run"])
+def test_a_run_without_a_place_is_refused_before_training(out, texts, tmp_path, monkeypatch):
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setattr("topicloom.text.reading.read", Mock(side_effect=AssertionError("the texts are read")))
+    refused("train", texts, *FAST, "--out", tmp_path / out, says=["cannot be written", "give another place"])
+
+
+def test_a_run_is_written_into_a_mounted_directory(texts, tmp_path, monkeypatch):
+    """A mounted directory cannot be renamed, so the files of the run are moved into it."""
+    out, other = tmp_path / "mounted", tmp_path / "other"
+    out.mkdir()
+    other.mkdir()
+    monkeypatch.setattr("os.path.ismount", lambda path: Path(path) in (out, other))
+    for more in ((), ("--overwrite",)):
+        assert call("train", texts, *FAST, *EVERY, "--quiet", "--out", out, *more).exit_code == 0
+    assert len(tl.Topics.from_run(out).corpus) == 60
+    refused("prepare", texts, "--min-df", 1, "--out", other, says=["is a mounted directory"])
+
+
+def test_a_run_goes_on_with_other_versions_if_it_may(texts, tmp_path, stop_after, monkeypatch):
+    out = tmp_path / "run"
+    stop_after(3)
+    assert call("train", texts, *FAST, *EVERY, "--out", out).exit_code == 143
+    other = checkpoints.versions() | {"numpy": "99.0"}
+    monkeypatch.setattr(checkpoints, "versions", lambda: other)
+    says = ["here it is 99.0; --allow-other-versions goes on without the promise of the same bits, or"]
+    refused("train", texts, *FAST, *EVERY, "--out", out, "--resume", says=says)
+    allowed = ("--resume", "--allow-other-versions")
+    result = call("train", texts, *FAST, *EVERY, "--out", out, *allowed)
+    assert result.exit_code == 0, result.output
+    assert "here it is 99.0; the result can differ from that of an uninterrupted training" in result.stderr
+    assert epochs_in(out) == [1, 2, 3, 4, 5, 6]
+    newer = other | {"python": "4.0.0"}
+    monkeypatch.setattr(checkpoints, "versions", lambda: newer)
+    more = ("train", "--continue", out, "--epochs", "+1", *EVERY)
+    refused(*more, says=["here it is 4.0.0; --allow-other-versions"])
+    assert call(*more, "--allow-other-versions").exit_code == 0
+    assert epochs_in(out) == [1, 2, 3, 4, 5, 6, 7]
+    refused("train", texts, "--allow-other-versions", says=["needs --resume or --continue"])
 
 
 def weights(run: Path) -> bytes:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._version import __version__
+from ..display import printable
 from ..errors import InputError, TrainingInterrupted
 from ..files import holds_corpus, holds_stopped_run
 from ..preparing import ReadOptions
@@ -158,6 +162,7 @@ class Outcome:
     resume: bool = False
     checkpoint_every: str | None = None  # None writes no checkpoints
     helps: bool = False
+    other_versions: bool = False  # whether to go on from the state that other versions wrote
     figure_language: FigureLanguages = FigureLanguages.auto
 
     def require_place(self) -> None:
@@ -171,6 +176,8 @@ class Outcome:
             raise InputError("a run goes on from its checkpoints; leave out --checkpoint-every none")
         if self.out is not None:
             require_place(self.out, self.overwrite, self.resume)
+        if self.other_versions and not self.resume:
+            raise InputError("--allow-other-versions needs --resume or --continue; give one of them, or leave it out")
 
     def locked(self) -> ExitStack:
         """Return a context in which no other process writes to the run's directory."""
@@ -194,7 +201,9 @@ class Outcome:
             if not self.helps:
                 shutil.rmtree(folder, ignore_errors=True)
             current().wait()
-        return None if self.checkpoint_every is None else Checkpoints(folder, self.checkpoint_every, more_epochs)
+        if self.checkpoint_every is None:
+            return None
+        return Checkpoints(folder, self.checkpoint_every, more_epochs, self.other_versions)
 
 
 def train_run(
@@ -246,15 +255,20 @@ def train_run(
             outcome.figure_language.value,
         )  # fmt: skip
         state = None if checkpoints is None else checkpoints.finished_file
+
+        def write(place: Path) -> dict[str, Any]:
+            return run.write(place, model, corpus, documents, seconds, options, source, state, again)
+
         try:
-            measured = run.write(out, model, corpus, documents, seconds, options, source, state, again)
+            measured = write(out)
         except (InputError, OSError) as error:
-            if state is None or not state.exists():
-                raise
-            raise InputError(
-                f"{reason_of(error)}; training has ended, and {state} has its result: once there is room, the same "
-                "command with --resume writes the run"
-            ) from None
+            if state is None or not state.exists():  # the model is in this process alone
+                out, measured = _written_elsewhere(out, reason_of(error), write)
+            else:
+                raise InputError(
+                    f"{reason_of(error)}; training has ended, and {state} has its result: once there is room, the same "
+                    "command with --resume writes the run"
+                ) from None
     if outcome.as_json:
         print_json(
             {
@@ -271,6 +285,65 @@ def train_run(
     logger.info("trained in %.1f seconds%s", seconds, "" if out is None else f"; the run is in {out}")
 
 
+def at_terminal() -> bool:
+    """Whether a user can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+_MINUTES_OF_TRIES, _SECONDS_BETWEEN_TRIES = 10, 15
+
+
+def _written_elsewhere(out: Path, reason: str, write: Callable[[Path], Any]) -> tuple[Path, Any]:
+    """Write a run whose place cannot be written, because its model is in this process alone.
+
+    At a terminal, ask for another place. Without one, write the run into the system's directory of temporary files. If
+    that fails too, try both places again for ten minutes.
+
+    Args:
+        out: the place of the run.
+        reason: why it cannot be written.
+        write: writes the run at a place.
+
+    Returns:
+        the place where the run is, chosen by the user, and the result of `write`.
+
+    Raises:
+        InputError: the run is in the directory of temporary files, or nowhere; the message says so.
+    """
+    from ..topics.saved import require_place
+
+    while at_terminal():
+        typer.echo(printable(f"topicloom: {reason}; training has ended, and its result is not on disk yet"), err=True)
+        try:
+            place = Path(typer.prompt("Another place for the run; Enter tries again", str(out), err=True))
+        except (typer.Abort, KeyboardInterrupt):
+            typer.echo(err=True)  # ends the line of the question
+            break
+        try:
+            if place != out:
+                require_place(place)
+            return place, write(place)
+        except (InputError, OSError) as error:
+            reason = reason_of(error)
+    elsewhere = Path(tempfile.gettempdir(), f"topicloom-{secrets.token_hex(4)}", out.name or "run")
+    for attempt in range(1 + 60 * _MINUTES_OF_TRIES // _SECONDS_BETWEEN_TRIES):
+        if attempt:
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+            with suppress(InputError, OSError):
+                return out, write(out)
+        with suppress(InputError, OSError):
+            write(elsewhere)
+            break
+        if not attempt:
+            logger.warning(
+                "%s; %s cannot be written either, so both are tried again for %d minutes: make room in one of them",
+                reason, elsewhere.parent, _MINUTES_OF_TRIES,
+            )  # fmt: skip
+    else:
+        raise InputError(f"{reason}; {elsewhere.parent} cannot be written either, so the run is lost")
+    raise InputError(f"{reason}; training has ended, and the run is in {elsewhere}: move it where there is room")
+
+
 def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validation: Corpus | None) -> bool:
     """Return whether the run of this model and these documents is already complete.
 
@@ -283,7 +356,7 @@ def _has_finished(model: TopicModel, corpus: Corpus, outcome: Outcome, validatio
     if outcome.out is None or not is_finished(outcome.out):
         return False
     again = "the run has finished, so give `overwrite=True` and not `resume=True`, or another place, to train a new one"
-    require_same_fit(outcome.out / STATE, model, corpus, again, validation)
+    require_same_fit(outcome.out / STATE, model, corpus, again, validation, outcome.other_versions)
     topics = shlex.join(["topicloom", "topics", str(outcome.out)])
     logger.info("the run in %s has finished; see it with: %s", outcome.out, topics)
     if outcome.as_json:
@@ -377,7 +450,7 @@ def continue_run(
         corpus, validation = _documents(run, model, noted, source, options, held_out, quiet=outcome.quiet)
         fresh = type(model)(**_settings(model))
         if not goes_on:
-            _begin_from_final_state(run, fresh, corpus, validation)
+            _begin_from_final_state(run, fresh, corpus, validation, outcome.other_versions)
         train_run(
             fresh,
             corpus,
@@ -442,7 +515,9 @@ def _documents(
     return corpus, held_out.measured(parts, model)
 
 
-def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus, validation: Corpus | None) -> None:
+def _begin_from_final_state(
+    run: Path, model: TopicModel, corpus: Corpus, validation: Corpus | None, other_versions: bool
+) -> None:
     """Make the final state of a run the first checkpoint. Check that it belongs to the model and the documents."""
     from ..topics.saved import CHECKPOINTS, STATE
     from ..training.checkpoints import CHECKPOINT, final_state
@@ -452,7 +527,7 @@ def _begin_from_final_state(run: Path, model: TopicModel, corpus: Corpus, valida
             f"{run} has no {STATE}, so it cannot be continued; runs have it if they are trained with checkpoints"
         )
     advice = "a run is trained further with its own documents and versions"
-    state = final_state(run / STATE, model, corpus, advice, validation)
+    state = final_state(run / STATE, model, corpus, advice, validation, other_versions)
     folder = run / CHECKPOINTS
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -509,9 +584,10 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Turn text into a corpus of word counts, to train on it more than once."""
-    from ..files import require_free
+    from ..files import require_free, require_writable
 
     require_free(out, "corpus.json", overwrite)
+    require_writable(out)
     given = GivenDocuments.opened(
         source, options, covariates=covariate or (), vectors=document_vectors, encoder=encoder,
         encoder_cache=cache_beside(out, encoder_cache), may_be_corpus=False,
@@ -534,7 +610,8 @@ def prepare(
     panels={
         "Documents": ("covariate", "document_vectors", "encoder", "encoder_cache", "split", "validation"),
         "Model": ("recipe", "settings", "config", "allow"),
-        "Training": ("device", "monitor", "monitor_every", "resume", "continued", "checkpoint_every"),
+        "Training": ("device", "monitor", "monitor_every", "resume", "continued", "checkpoint_every",
+                     "allow_other_versions"),
         "Output": (
             "doc_topics", "texts", "documents", "excel", "explorer", "font", "figure_language", "words", "overwrite",
             "quiet", "as_json",
@@ -613,6 +690,14 @@ def train(
         str,
         typer.Option(metavar="TIME|EPOCHS", help="How often the state is written: 10min, '5 epochs' or none."),
     ] = "1min",
+    allow_other_versions: Annotated[
+        bool,
+        typer.Option(
+            "--allow-other-versions",
+            help="Go on (--resume, --continue) from a state that other versions of packages wrote. The result can then "
+            "differ from that of an uninterrupted training.",
+        ),
+    ] = False,
     allow: Allow = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -633,6 +718,7 @@ def train(
         overwrite,
         resume,
         None if checkpoint_every == "none" else checkpoint_every,
+        other_versions=allow_other_versions,
         figure_language=figure_language,
     )
     held_out = HeldOut(split, validation, reading_of(options.reading))

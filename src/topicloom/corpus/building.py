@@ -19,6 +19,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from scipy import sparse
 
 from ..errors import InputError, SettingError
+from ..files import write_array
 from ..preparing import TimeOptions, WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
@@ -168,7 +169,7 @@ class Tally:
         self._document_counts[places] += np.bincount(counts.indices, minlength=len(words))
         self._totals[places] += np.bincount(counts.indices, counts.data, minlength=len(words)).astype(np.int64)
         for array in (counts.data, places[counts.indices], counts.indptr):
-            np.save(self._spool, array)
+            write_array(self._spool, array)
         self._n_parts += 1
         self.n_docs += counts.shape[0]
         self.n_with_words += int(np.count_nonzero(np.diff(counts.indptr)))

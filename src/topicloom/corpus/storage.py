@@ -25,6 +25,7 @@ from ..files import (
     read_lines,
     read_manifest,
     read_whole,
+    write_array,
     write_lines,
     write_manifest,
 )
@@ -66,7 +67,7 @@ def save_into(corpus: _Contents, folder: Path, further: Mapping[str, Any] | None
     fields, (n_docs, n_words) = corpus.fields, corpus.counts.shape
     for name in ("data", "indices", "indptr"):
         if not (folder / f"{name}.npy").exists():
-            np.save(folder / f"{name}.npy", getattr(corpus.counts, name))
+            write_array(folder / f"{name}.npy", getattr(corpus.counts, name))
     write_lines(folder / VOCABULARY, corpus.vocabulary)
     strings = {"ids": fields.ids, "labels": fields.labels, "texts": fields.texts}
     if fields.ids == row_numbers(n_docs):
@@ -77,7 +78,7 @@ def save_into(corpus: _Contents, folder: Path, further: Mapping[str, Any] | None
     arrays = {"times": None if fields.times is None else fields.times.astype(np.int64), "vectors": fields.vectors}
     for name, array in arrays.items():
         if array is not None and not (folder / f"{name}.npy").exists():
-            np.save(folder / f"{name}.npy", array)
+            write_array(folder / f"{name}.npy", array)
     covariates = [
         _write_covariate(folder / f"covariate-{number}.npy", name, covariate)
         for number, (name, covariate) in enumerate(fields.covariates.items())
@@ -236,9 +237,9 @@ def _column(path: Path, n_docs: int, mmap: bool, kind: str, n_axes: int = 1) -> 
 def _write_covariate(path: Path, name: str, covariate: Covariate) -> dict[str, Any]:
     """Write the numbers of a covariate; return its entry in corpus.json."""
     if isinstance(covariate, Categories):
-        np.save(path, covariate.codes)
+        write_array(path, covariate.codes)
         return {"name": name, "categories": list(covariate.names)}
-    np.save(path, covariate)
+    write_array(path, covariate)
     return {"name": name, "categories": None}
 
 

@@ -25,7 +25,7 @@ from .._version import __version__
 from ..corpus.inputs import Split
 from ..display import html_table
 from ..errors import InputError, ModelFileError, SettingError
-from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
+from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_array, write_json
 from ..messages import counted, nearest
 from ..metrics.catalogue import CATALOGUE, measures_of
 from ..models import estimator_named
@@ -899,8 +899,8 @@ class _Fit(FittingWork):
         model: TopicModel = clone(self.models[job["model"]])
         model.set_params(n_topics=job["n_topics"], random_state=job["seed"])
         seconds = round(self.documents.evaluator.fit(model), 3)
-        with atomic_file(self.topics_file(job)) as temporary, temporary.open("wb") as file:
-            np.save(file, model.components_)
+        with atomic_file(self.topics_file(job)) as temporary:
+            write_array(temporary, model.components_)
         if self.keep_models:
             model.save(self.model_folder(job), overwrite=True)
         found = self.documents.evaluator.measure(model, HELD_OUT)

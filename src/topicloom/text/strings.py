@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import CorpusFileError, InputError
-from ..files import plain_file
+from ..files import plain_file, write_array
 
 # Characters: the normal form of words, and the replacement of what UTF-8 cannot represent.
 
@@ -298,7 +298,7 @@ class TextWriter:
             assert isinstance(self._file, io.BytesIO)
             return StoredTexts(np.frombuffer(self._file.getvalue(), np.uint8), offsets[:-1], offsets[1:])
         self._file.flush()
-        np.save(self._folder / f"{self._name}.offsets.npy", offsets)
+        write_array(self._folder / f"{self._name}.offsets.npy", offsets)
         return StoredTexts.load(self._folder, self._name, len(offsets) - 1)
 
 

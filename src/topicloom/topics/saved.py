@@ -30,6 +30,7 @@ from ..files import (
     read_manifest,
     require_free,
     require_writable,
+    write_array,
     write_manifest,
 )
 from ..ranking import complete_names, topic_word_ids
@@ -262,7 +263,7 @@ def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: b
 
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
     with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
-        np.save(staged / THETA, np.asarray(theta, np.float32))
+        write_array(staged / THETA, np.asarray(theta, np.float32))
         save_into(kept, staged, {_MODEL: weights_digest(find_model(run))})
 
 

@@ -6,18 +6,23 @@ snapshot, the identity of the fit and a checksum. Nothing in a checkpoint is exe
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import inspect
 import json
 import logging
 import os
 import platform
 import re
+import shutil
 import signal
+import stat
 import struct
+import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,8 +36,16 @@ from safetensors.torch import save_file
 from .._version import __version__
 from ..corpus import Corpus
 from ..distributed import Ranks, current
-from ..errors import InputError, LostRankError, ModelFileError, SettingError, TrainingInterrupted
-from ..files import as_path, atomic_file, lock_directory
+from ..errors import (
+    InputError,
+    LostRankError,
+    ModelFileError,
+    SettingError,
+    StateNotSavedError,
+    TrainingInterrupted,
+)
+from ..files import as_path, atomic_file, lock_directory, system_error, try_place
+from ..messages import joined
 from ..settings import describe_value, read_interval
 from .callbacks import Callback, RunState
 from .state import Continuation, Snapshot
@@ -49,6 +62,9 @@ _GREATEST_COST = 0.01  # the share of the training time that writing may take, i
 _STEPS_BETWEEN_AGREEMENTS = 10  # steps after which several processes agree on whether to write
 _ONE_PROCESS = "1 of 1"
 _START_AGAIN = "delete it, or give another place, to start again"
+_NONE_YET = "there is none yet, so nothing of the training is kept if it stops: make room, or give another place"
+_TENSORS_PER_WEIGHT = 3  # a weight and the two moments of Adam
+_NO_ROOM = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 _PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "tomotopy")  # packages that compute; two are optional
 
@@ -68,8 +84,10 @@ class Checkpoints(Callback):
     directory itself, and the others into its subdirectories rank-1, rank-2 and so on. A fit continues with the same
     number of processes.
 
-    The last two checkpoints are kept. Each is written to a temporary file and then renamed. If one cannot be written,
-    for example because the disk is full, a warning says so, training continues, and the earlier ones stay.
+    The last two checkpoints are kept. Each is written to a temporary file and then renamed. If the disk is full, all
+    but the newest are given up, and the write is tried again. If a checkpoint cannot be written, a warning says so,
+    training continues, and the newest one stays. If the final state cannot be written, `fit` ends with
+    StateNotSavedError; the model is fitted then, and can be used and saved.
 
     Args:
         directory: the directory of the checkpoints. Only one fit at a time may use it.
@@ -78,6 +96,9 @@ class Checkpoints(Callback):
             means fewer checkpoints.
         more_epochs: continue from the state of a finished fit, and train for this number of further epochs. The
             learning rate begins a new cycle; the optimizer keeps its moments.
+        allow_other_versions: whether to go on from a checkpoint that other versions of topicloom, Python, PyTorch or
+            other packages wrote. A warning names them. The result then differs from that of an uninterrupted fit, as
+            far as these versions compute differently.
 
     Attributes:
         resumed_from: the checkpoint from which the fit continued, without its tensors, or None.
@@ -96,17 +117,27 @@ class Checkpoints(Callback):
     5
     """
 
-    def __init__(self, directory: str | Path, every: str = DEFAULT_EVERY, more_epochs: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: str | Path,
+        every: str = DEFAULT_EVERY,
+        more_epochs: int | None = None,
+        allow_other_versions: bool = False,
+    ) -> None:
         self.directory = self._own = as_path(directory, "directory")
         self._every_seconds, self._every_epochs = read_interval(every)
         if more_epochs is not None and (isinstance(more_epochs, bool) or more_epochs < 1):
             raise SettingError(f"`more_epochs={more_epochs!r}` should be a whole number from 1")
         self.more_epochs = more_epochs
+        self.allow_other_versions = allow_other_versions
         self.resumed_from: Checkpoint | None = None
         self._ranks = Ranks()
         self._signal: int | None = None
         self._damaged: list[Path] = []
         self._written: Checkpoint | None = None  # the last one that is on disk
+        self._rescued: Path | None = None  # the state of a stopped fit that could not be written in its place
+        self._failure = ""  # why the last write failed; "" if it did not
+        self._room_is_checked = False
 
     @property
     def finished_file(self) -> Path | None:
@@ -131,18 +162,20 @@ class Checkpoints(Callback):
             validation: the held-out documents, or None.
 
         Raises:
-            InputError: the directory belongs to another fit, or another process is using it.
+            InputError: the directory belongs to another fit, cannot be written, or another process is using it.
             ModelFileError: the directory has checkpoints, but all of them are damaged.
+            StateNotSavedError: the fit has ended, and its final state could not be written.
         """
         self._ranks = current()
         self._own = self.directory if self._ranks.is_first else self.directory / f"rank-{self._ranks.rank}"
-        if self._own.is_file():
-            raise InputError(f"{self._own} is a file; give a directory for the checkpoints")
-        with lock_directory(self._own / "checkpoint"):
+        self._failure, self._rescued, self._room_is_checked = "", None, False
+        with self._locked():
             self._identity = Identity.of(model, corpus, validation)
             found = self._newest()
             if found is not None:
-                _require_same(self._identity, found, self.directory)
+                found = _checked(self._identity, found, self.directory, model, self.allow_other_versions)
+            if found is None or not found.finished or self.more_epochs is not None:
+                self._require_writable()
             snapshot = None if found is None else found.snapshot
             if self.more_epochs is not None:
                 snapshot = self._continued(found)
@@ -155,11 +188,55 @@ class Checkpoints(Callback):
                 logger.info("going on after epoch %s from %s", found.epoch, self.directory)
             with self._handling_signals():
                 yield snapshot
+            if self._failure:
+                raise StateNotSavedError(
+                    f"the final state of the training cannot be written in {self._own} ({self._failure}); the model is "
+                    "fitted, so save it in a place that can be written"
+                )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Lock the directory, which is made if it does not exist."""
+        with ExitStack() as stack:
+            try:
+                self._own.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(lock_directory(self._own / "checkpoint"))
+            except FileExistsError:
+                raise InputError(f"{self._own} is a file; give a directory for the checkpoints") from None
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise self._not_writable(error) from None
+                self._warn_of_no_room(error.strerror)
+            yield
+
+    def _require_writable(self) -> None:
+        """Check that checkpoints can be written. A full disk only gives a warning, as there may be room later."""
+        if self._room_is_checked:
+            return
+        try:
+            try_place(self._own / CHECKPOINT.format(1))
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise self._not_writable(error) from None
+            self._warn_of_no_room(error.strerror)
+
+    def _not_writable(self, error: OSError) -> InputError:
+        reason = error.strerror or error
+        return InputError(f"no checkpoint can be written in {self._own} ({reason}); give another place")
+
+    def _warn_of_no_room(self, reason: str | None) -> None:
+        self._room_is_checked = True
+        logger.warning(
+            "no checkpoint can be written in %s now (%s); make room there, or the training cannot go on after a stop",
+            self._own,
+            reason,
+        )
 
     # Methods that the training loop calls
 
     def on_step(self, state: RunState) -> None:
         self._steps += 1
+        self._check_room(state)
         if self._ranks.size == 1 or self._steps % _STEPS_BETWEEN_AGREEMENTS == 0:
             self._write_if_due(state)
 
@@ -167,6 +244,7 @@ class Checkpoints(Callback):
         self._epochs_since += 1
 
     def on_state(self, state: RunState) -> None:
+        self._check_room(state)
         self._write_if_due(state, self._every_epochs is not None and self._epochs_since >= self._every_epochs)
 
     def on_finish(self, state: RunState) -> None:
@@ -190,7 +268,10 @@ class Checkpoints(Callback):
             self._stop_on_signal()
 
     def _write(self, state: RunState, finished: bool = False) -> None:
-        """Write a checkpoint, or warn that it cannot be written."""
+        """Write a checkpoint, or warn that it cannot be written.
+
+        The state of a fit that a signal stops is written elsewhere if there is no room for it in its place.
+        """
         began = time.monotonic()
         taken = state.snapshot()
         snapshot = Snapshot(taken.tensors, taken.values, self._continuation)
@@ -198,17 +279,21 @@ class Checkpoints(Callback):
         checkpoint = Checkpoint(self._identity, snapshot, finished, before + began - self._began)
         numbered = _checkpoints_in(self._own)
         number = 1 + self._greatest(max(numbered, default=0))
-        failed = False
+        good = [each for each in sorted(numbered) if numbered[each] not in self._damaged]
+        before_newest = [numbered[each] for each in good[:-1]]
+        failure = ""
         try:
-            checkpoint.write(self._own / CHECKPOINT.format(number))
+            self._write_or_make_room(checkpoint, self._own / CHECKPOINT.format(number), before_newest)
         except OSError as error:
-            failed = True
-            last = f"the last one is of epoch {self._written.epoch}" if self._written else "there is none yet"
-            reason = error.strerror or str(error)
-            logger.warning("no checkpoint can be written in %s (%s); %s", self._own, reason, last)
-        if not self._greatest(failed):  # on any rank
+            failure = error.strerror or str(error)
+            last = f"the last one is of epoch {self._written.epoch}" if self._written else _NONE_YET
+            logger.warning("no checkpoint can be written in %s (%s); %s", self._own, failure, last)
+        failed = bool(self._greatest(bool(failure)))  # on any rank
+        self._failure = (failure or "another process could not write") if failed and finished else ""
+        if failed and self._signal is not None and self._ranks.size == 1:
+            self._rescue(checkpoint, number)
+        if not failed:
             self._written = checkpoint.without_tensors()
-            good = [number for number in sorted(numbered) if numbered[number] not in self._damaged]
             for path in (*self._damaged, *(numbered[each] for each in good[: 1 - _N_KEPT])):
                 with suppress(OSError):
                     path.unlink()
@@ -216,10 +301,50 @@ class Checkpoints(Callback):
         self._last = time.monotonic()
         self._cost, self._epochs_since = self._last - began, 0
 
+    def _write_or_make_room(self, checkpoint: Checkpoint, path: Path, earlier: Sequence[Path]) -> None:
+        """Write a checkpoint. If the disk is full, remove the earlier ones and try again.
+
+        Args:
+            earlier: the checkpoints before the newest.
+
+        Raises:
+            OSError: the checkpoint cannot be written. The newest one before it is still there.
+        """
+        try:
+            checkpoint.write(path)
+        except OSError as error:
+            if error.errno not in _NO_ROOM or not _removed([*self._damaged, *earlier]):
+                raise
+            checkpoint.write(path)
+
+    def _check_room(self, state: RunState) -> None:
+        """Warn at the first step if there is no room for a first checkpoint."""
+        if self._room_is_checked:
+            return
+        self._room_is_checked = True
+        weights = state.network.state_dict() if isinstance(state.network, torch.nn.Module) else {}
+        needed = _TENSORS_PER_WEIGHT * sum(each.numel() * each.element_size() for each in weights.values())
+        with suppress(OSError):
+            free = shutil.disk_usage(self._own).free
+            if free < needed:
+                self._warn_of_no_room(f"it takes about {needed / 1e6:.3g} MB, and {free / 1e6:.3g} MB are free")
+
+    def _rescue(self, checkpoint: Checkpoint, number: int) -> None:
+        """Write the state of a fit that is stopped into the system's directory of temporary files."""
+        with suppress(OSError):
+            path = Path(tempfile.mkdtemp(prefix="topicloom-")) / CHECKPOINT.format(number)
+            checkpoint.write(path)
+            self._rescued = path
+
     def _stop_on_signal(self) -> None:
         if self._signal is None:
             return
-        if self._written is None:
+        if self._rescued is not None:
+            message = (
+                f"training was stopped, and its state is in {self._rescued}, because {self.directory} cannot be "
+                "written; make room, and move the file there before you go on"
+            )
+        elif self._written is None:
             message = f"training was stopped, and {self.directory} has no checkpoint to go on from"
         else:
             message = f"training was stopped; {self.directory} has its state after epoch {self._written.epoch}"
@@ -295,10 +420,62 @@ class Checkpoints(Callback):
                 signal.signal(number, usual[number])
 
 
-def _require_same(wanted: Identity, found: Checkpoint, place: Path, advice: str = _START_AGAIN) -> None:
+def _checked(
+    wanted: Identity, found: Checkpoint, place: Path, model: Any, other_versions: bool, advice: str = _START_AGAIN
+) -> Checkpoint:
+    """Return a checkpoint that belongs to a fit.
+
+    Args:
+        wanted: the identity of the fit.
+        found: the checkpoint.
+        place: where it is, for messages.
+        model: the estimator.
+        other_versions: whether other versions may have written it. Settings that they did not have are defaults.
+        advice: the end of the message if it belongs to another fit.
+
+    Raises:
+        InputError: the checkpoint belongs to another fit.
+    """
+    changed = wanted.other_versions(found.identity)
+    if changed:
+        settings = _default_settings(model) | found.identity.settings
+        found = replace(found, identity=replace(found.identity, versions=wanted.versions, settings=settings))
     difference = wanted.difference(found.identity)
     if difference is not None:
         raise InputError(f"the checkpoint in {place} {difference}; {advice}")
+    if changed and not other_versions:
+        raise InputError(
+            f"the checkpoint in {place} was written with {changed[0]}; `allow_other_versions=True` goes on without the "
+            f"promise of the same bits, or {advice}"
+        )
+    if changed:
+        logger.warning(
+            "the checkpoint in %s was written with %s; the result can differ from that of an uninterrupted training",
+            place,
+            joined(changed),
+        )
+    return found
+
+
+def _default_settings(model: Any) -> dict[str, str]:
+    """Return a description of the default of each setting that has one, as in `Identity.settings`."""
+    kept = type(model).settings_without_effect
+    parameters = inspect.signature(type(model)).parameters.items()
+    return {
+        name: describe_value(parameter.default)
+        for name, parameter in parameters
+        if name not in kept and parameter.default is not parameter.empty
+    }
+
+
+def _removed(paths: Iterable[Path]) -> bool:
+    """Remove files, and return whether any was removed."""
+    any_removed = False
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+            any_removed = True
+    return any_removed
 
 
 def _checkpoints_in(directory: Path) -> dict[int, Path]:
@@ -319,7 +496,14 @@ def check_start(checkpoint: object, resume_from: object) -> None:
         raise SettingError(f"`resume_from` should be what `state.snapshot()` returned; it is {resume_from!r:.80}")
 
 
-def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str, validation: Corpus | None = None) -> None:
+def require_same_fit(
+    file: Path,
+    model: Any,
+    corpus: Corpus,
+    advice: str,
+    validation: Corpus | None = None,
+    allow_other_versions: bool = False,
+) -> None:
     """Check that a checkpoint belongs to a fit of this estimator to these documents.
 
     Args:
@@ -328,15 +512,24 @@ def require_same_fit(file: Path, model: Any, corpus: Corpus, advice: str, valida
         corpus: the documents.
         advice: the end of the message if the checkpoint belongs to another fit: what to do.
         validation: the held-out documents, over the words of `corpus`, if the fit has any.
+        allow_other_versions: whether other versions of packages may have written it.
 
     Raises:
         InputError: the checkpoint belongs to another fit.
         ModelFileError: the file is missing or damaged.
     """
-    _require_same(Identity.of(model, corpus, validation), read_checkpoint(file), file, advice)
+    own = Identity.of(model, corpus, validation)
+    _checked(own, read_checkpoint(file), file, model, allow_other_versions, advice)
 
 
-def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation: Corpus | None = None) -> Checkpoint:
+def final_state(
+    file: Path,
+    model: Any,
+    corpus: Corpus,
+    advice: str,
+    validation: Corpus | None = None,
+    allow_other_versions: bool = False,
+) -> Checkpoint:
     """Return the final state of a run as a checkpoint for an estimator that was made from the saved model of the run.
 
     The estimator's settings may differ from those of the fit, because a saved model has word vectors in its weights.
@@ -347,6 +540,7 @@ def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation:
         corpus: the documents of the run.
         advice: the end of the message if the checkpoint belongs to another fit: what to do.
         validation: the held-out documents, over the words of `corpus`, if the fit has any.
+        allow_other_versions: whether other versions of packages may have written it.
 
     Raises:
         InputError: the documents or the versions of packages differ from those of the run.
@@ -354,8 +548,7 @@ def final_state(file: Path, model: Any, corpus: Corpus, advice: str, validation:
     """
     own, found = Identity.of(model, corpus, validation), read_checkpoint(file)
     found = replace(found, identity=replace(found.identity, settings=own.settings))
-    _require_same(own, found, file, advice)
-    return found
+    return _checked(own, found, file, model, allow_other_versions, advice)
 
 
 def goes_beyond(directory: Path, file: Path) -> bool:
@@ -430,7 +623,7 @@ class Checkpoint:
             try:
                 save_file(self.snapshot.tensors, temporary, metadata)
             except SafetensorError as error:  # for example, the disk is full
-                raise OSError(f"{path} cannot be written: {error}") from error
+                raise system_error(error, path) from error
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -440,7 +633,10 @@ def read_checkpoint(path: Path) -> Checkpoint:
         ModelFileError: the file is missing or damaged, or a newer version wrote it.
         OSError: the file cannot be opened, whatever its content.
     """
+    whole = False
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its other end
+            raise ModelFileError(f"{path} is not a file; remove it")
         with path.open("rb"):  # safetensors would report a file without permission as missing
             pass
         with safe_open(path, "pt") as file:
@@ -449,6 +645,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         text = metadata[_METADATA]
         if metadata[_DIGEST] != _digest(text, tensors):
             raise ModelFileError(f"{path} is damaged: its content has changed since it was written")
+        whole = True
         content = json.loads(text)
         if content["format_version"] > FORMAT_VERSION:
             raise ModelFileError.newer(path)
@@ -458,11 +655,15 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except FileNotFoundError:
         raise ModelFileError(f"{path} does not exist; check the path") from None
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ModelFileError(f"{path} is a link that leads to itself; remove it") from None
         raise OSError(f"{path} cannot be read ({error.strerror or error}); correct that, and try again") from None
     except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if whole:
+            raise ModelFileError.other_form(path, reason) from None
         raise ModelFileError(f"{path} is damaged: {reason}") from None
 
 
@@ -522,14 +723,20 @@ class Identity:
             f"{kind.__module__}.{kind.__qualname__}", settings, corpus.counts_digest, held_out, versions(), process
         )
 
+    def other_versions(self, other: Identity) -> list[str]:
+        """Return each version by which another fit differs, with the one here."""
+        pairs = {
+            name: [each.versions.get(name, "missing") for each in (other, self)]
+            for name in sorted({*self.versions, *other.versions})
+        }
+        return [f"{name} {there}, and here it is {here}" for name, (there, here) in pairs.items() if there != here]
+
     def difference(self, other: Identity) -> str | None:
         """Return how another fit differs, as the end of a sentence about that fit, or None if it is the same."""
         if other.model != self.model:
             return f"is a fit of {other.model}, not of {self.model}"
-        for name in sorted({*self.versions, *other.versions}):
-            there, here = (each.versions.get(name, "missing") for each in (other, self))
-            if there != here:
-                return f"was written with {name} {there}, and here it is {here}"
+        if changed := self.other_versions(other):
+            return f"was written with {changed[0]}"
         for name in sorted({*self.settings, *other.settings}):
             there, here = (each.settings.get(name, "missing") for each in (other, self))
             if there != here:

@@ -288,8 +288,21 @@ class TrainingState:
             plan: the plan of the stage in which it was taken.
 
         Raises:
-            InputError: the network reads a field of the documents whose values have changed since the snapshot.
+            InputError: the network reads a field of the documents whose values have changed since the snapshot, or
+                another version of topicloom, or of PyTorch, took a snapshot that does not fit the network.
         """
+        try:
+            self._restore(snapshot, plan)
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise InputError(
+                f"the state of the earlier fit does not fit the model of these versions ({reason:.200}); begin a new "
+                "fit with another place for its checkpoints, or install the versions of the earlier one"
+            ) from error
+
+    def _restore(self, snapshot: Snapshot, plan: TrainingPlan) -> None:
         tensors, values = snapshot.tensors, snapshot.values
         before = values.get("fields", self.fields)  # earlier versions did not note them
         for name, digest in self.fields.items():
