@@ -217,6 +217,9 @@ check-determinism: setup  ## repeat fits with the same seed and compare them bit
 soak-kill: setup  ## kill prepare, compare, tune and the writing of runs, and go on with them: benchmarks/kills.md
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/kills.py --kills 50 --report benchmarks/kills.md
 
+soak-io: setup  ## let each operation that writes fail, under every command that writes: benchmarks/faults.md
+	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/faults.py --report benchmarks/faults.md
+
 soak-resume: setup  ## kill runs at random moments and go on with them: benchmarks/resume.md
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/resume.py --kills 200 --out benchmarks/resume.md
 

@@ -85,7 +85,7 @@ def full_disk(tmp_path, monkeypatch):
 NO_STATE = ("--checkpoint-every", "none", "--no-explorer", "--quiet")
 
 
-def test_a_batch_job_writes_its_run_elsewhere_on_a_full_disk(texts, tmp_path, full_disk):
+def test_a_batch_job_writes_elsewhere_on_a_full_disk(texts, tmp_path, full_disk):
     says = ["model: No space left on device; training has ended, and the run is in", "move it where there is room"]
     refused("train", texts, *FAST, *NO_STATE, "--out", full_disk, says=says)
     (kept,) = (tmp_path / "elsewhere").glob("topicloom-*/run")

@@ -515,24 +515,3 @@ def test_replay_names_the_topics_that_resemble_the_old_ones_little(model, caplog
     assert (
         f"resemble little (similarity in parentheses): {partner.topic} for 3 ({partner.similarity:.2f});" in caplog.text
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("a \ud800", r"^the name of topic 1 contains '.ud800', a lone surrogate"),
-        (
-            "\ude00\ud83d",
-            "a lone surrogate, which is half a character and cannot be written to a file; correct or remove",
-        ),
-        *((value, "which is not a text; give a text in quotes") for value in (1.50, True, ["a"], {"a": 1}, b"a")),
-    ],
-)
-def test_names_that_would_become_others_are_refused(name, says):
-    with pytest.raises(tl.InputError, match=says):
-        checked_edits([{"rename": {1: name}}])
-
-
-def test_names_keep_whole_characters_and_whole_numbers():
-    edits = checked_edits([{"rename": {0: "\ud83d\ude00", 1: 2024}}])
-    assert edits == [{"rename": {0: "😀", 1: "2024"}}]

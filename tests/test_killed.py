@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import topicloom as tl
-from soak import kills
+from soak import faults, kills
 from soak.damage import corpus, model
 from topicloom.errors import CorpusFileError
 from topicloom.files import atomic_directory, atomic_file, put_back, writing
@@ -199,6 +199,20 @@ def test_a_directory_that_may_not_be_written_is_one_sentence(tmp_path):
     finally:
         tmp_path.chmod(0o700)
     assert contents(tmp_path) == before
+
+
+# A few operations that fail; `make soak-io` lets each of every command fail.
+
+
+@pytest.mark.skipif(not faults.is_possible(), reason="needs seccomp's notifications")
+def test_a_failed_operation_leaves_the_old_or_the_new(tmp_path):
+    (tmp_path / "base").mkdir()
+    faults.write_base(tmp_path / "base", run=False)
+    said: list[str] = []
+    counts = faults.Sweep("prepare", tmp_path / "base", said.append).run(range(3, 64, 20))
+    assert counts.faults == 0, said
+    assert counts.points > 3
+    assert counts.refused > 2
 
 
 # A few kills of commands that are then continued; `make soak-kill` makes more of them.

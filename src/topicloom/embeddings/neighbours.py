@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from threading import Lock
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -14,7 +12,7 @@ import torch
 
 from ..corpus.fields import stored_vectors
 from ..errors import InputError
-from ..nn.execution import helper_threads, one_thread, run_jobs, without_gradients
+from ..nn.execution import without_gradients
 from ..settings import require_whole
 
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -22,11 +20,8 @@ Similarities: TypeAlias = npt.NDArray[np.float32]
 
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
 _CHUNK = 32  # similarities of which only the greatest is compared at first; divides _BLOCK
-_SPARE = 6  # candidates beyond those wanted, for similarities that single precision cannot tell apart
-_NUMBERS = 1 << 17  # numbers of double precision at a time, which stay in the cache
-_MOST_THREADS = 16  # each has 16 MB of similarities
-_KEPT = 1 << 28  # bytes of single precision that are kept; others are computed again for each block of queries
-_QUERIES = 1024  # whose candidates are compared at a time
+_SPARE = 12  # candidates beyond those wanted, for similarities that single precision cannot tell apart
+_NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
 
 
@@ -162,11 +157,12 @@ class VectorIndex:
             return
         documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
         wanted = min(n, len(documents))
-        with without_gradients(), _single_precision(), self._threads():
+        with without_gradients(), _single_precision():
             symmetric = points.array is documents.array and len(places) == len(documents)
             candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
-            for start in range(0, len(places), _QUERIES):
-                part = slice(start, start + _QUERIES)
+            step = max(1, _NUMBERS // (candidates.shape[1] * self.size))
+            for start in range(0, len(places), step):
+                part = slice(start, start + step)
                 queries, near = places[part], candidates[part]
                 scores = _cosines(points, queries, documents, near)
                 # Every document that is not a candidate has at most the floor, but for rounding.
@@ -178,15 +174,6 @@ class VectorIndex:
                         points, queries[~is_sure], documents, least[~is_sure], n, ids, similarities
                     )
 
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        """A context in which threads share the blocks, and each operation uses one thread."""
-        if self._device.type != "cpu":
-            yield
-            return
-        with helper_threads(min(torch.get_num_threads(), _MOST_THREADS) - 1), one_thread():
-            yield
-
     def _candidates(
         self, points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
     ) -> tuple[Ids, Similarities]:
@@ -194,37 +181,16 @@ class VectorIndex:
         m = min(wanted + _SPARE, len(documents))
         scores = torch.full((len(places), m), -torch.inf, device=self._device)
         ids = torch.zeros((len(places), m), dtype=torch.int64, device=self._device)
-        locks = [Lock() for _ in range(0, len(documents), _BLOCK)]
-        kept: dict[int, torch.Tensor] = {}
-        spaces: list[torch.Tensor] = []  # fresh memory for each product would cost a third of the time
-
-        def units_of(first: int) -> torch.Tensor:
-            units = kept.get(first)
-            if units is None:
-                units = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
-                if len(kept) * units.nbytes < _KEPT:
-                    kept[first] = units
-            return units
-
-        def compare(queries: torch.Tensor, start: int, first: int) -> None:
-            others, end = units_of(first), start + len(queries)
-            last = first + len(others)
-            space = spaces.pop() if spaces else torch.empty(_BLOCK * _BLOCK, device=self._device)
-            product = _product(queries, others, space)
-            with locks[first // _BLOCK if symmetric else 0]:
-                if symmetric and first != start:
-                    _keep_best(scores[first:last], ids[first:last], product.T, len(queries), start)
-                elif not symmetric:
-                    _keep_best(scores[start:end], ids[start:end], product, len(others), first)
-            if symmetric:
-                with locks[start // _BLOCK]:
-                    _keep_best(scores[start:end], ids[start:end], product, len(others), first)
-            spaces.append(space)
-
         for start in range(0, len(places), _BLOCK):
             queries = points.units(places[start : start + _BLOCK], self._device)
-            firsts = range(start if symmetric else 0, len(documents), _BLOCK)
-            run_jobs([partial(compare, queries, start, first) for first in firsts])
+            end = start + len(queries)
+            for first in range(start if symmetric else 0, len(documents), _BLOCK):
+                others = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
+                last = first + len(others)
+                product = _padded(queries) @ _padded(others).T
+                _keep_best(scores[start:end], ids[start:end], product, len(others), first)
+                if symmetric and first != start:
+                    _keep_best(scores[first:last], ids[first:last], product.T, len(queries), start)
         floors = scores.amin(1).cpu().numpy() if m < len(documents) else np.full(len(places), -np.inf, np.float32)
         return ids.cpu().numpy(), floors
 
@@ -388,7 +354,7 @@ def _parts(n: int) -> Iterator[slice]:
 
 def _double(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     if numbers.dtype == np.float16:  # PyTorch converts this type ten times as fast as NumPy
-        numbers = torch.from_numpy(numbers if numbers.flags.writeable else np.array(numbers)).float().numpy()
+        numbers = torch.from_numpy(np.array(numbers)).float().numpy()
     return numbers.astype(np.float64)
 
 
@@ -397,13 +363,10 @@ def _cosines(points: _Rows, queries: Ids, documents: _Rows, near: Ids) -> Simila
 
     Each sum is computed by itself and in the order of the dimensions, so it does not depend on the others.
     """
-    cosines = np.empty(near.shape, np.float32)
-    step = max(1, _NUMBERS // (near.shape[1] * points.array.shape[1]))
-    for start in range(0, len(queries), step):
-        some, others = queries[start : start + step], near[start : start + step]
-        left, right = _double(points.array[points.rows[some]]), _double(documents.array[documents.rows[others]])
-        lengths = points.lengths[some, None] * documents.lengths[others]
-        cosines[start : start + step] = np.einsum("qd,qmd->qm", left, right) / lengths
+    left = _double(points.array[points.rows[queries]])
+    right = _double(documents.array[documents.rows[near]])
+    lengths = points.lengths[queries, None] * documents.lengths[near]
+    cosines: Similarities = (np.einsum("qd,qmd->qm", left, right) / lengths).astype(np.float32)
     return cosines
 
 
@@ -411,11 +374,9 @@ def _blank(rows: int, n: int) -> tuple[Ids, Similarities]:
     return np.full((rows, n), -1), np.zeros((rows, n), np.float32)
 
 
-def _product(left: torch.Tensor, right: torch.Tensor, space: torch.Tensor) -> torch.Tensor:
-    """Return left @ right.T in the memory of `space`, with rows and columns of zeros up to a whole number of chunks."""
-    left, right = (torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _CHUNK)) for rows in (left, right))
-    product = space[: len(left) * len(right)].view(len(left), len(right))
-    return torch.mm(left, right.T, out=product)
+def _padded(rows: torch.Tensor) -> torch.Tensor:
+    """Append rows of zeros up to a whole number of chunks."""
+    return torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _CHUNK))
 
 
 def _keep_best(scores: torch.Tensor, ids: torch.Tensor, product: torch.Tensor, n_columns: int, first: int) -> None:

@@ -1,0 +1,678 @@
+"""Let every operation that writes fail once, under every command that writes: the old or the new stays, and is whole.
+
+    python tests/soak/faults.py [--only train] [--report benchmarks/faults.md]
+
+Each command runs in a process of its own. A filter of the kernel (seccomp) reports each of its system calls that opens
+a file for writing, writes, flushes, renames, links, removes or makes a directory, whatever library makes it. First the
+calls are counted. Then the command runs again for each of them: call number n fails as on a full or broken disk, alone
+("once") or with all later ones of a full disk ("on"). After each run, the earlier result or the new one must be there
+and whole, the command must end with one sentence or go on, and the same command without a fault must then succeed.
+
+To test another command, add a line to `commands`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import platform
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+SECONDS = 120  # after which a command counts as a hang
+
+# System calls by the machine: the number of each, its kind, and where its file is: the arguments with a directory's
+# handle (None is the present directory) and with a path, or the argument with a handle.
+_OPEN_FLAGS = {"open": 1, "openat": 2}
+_CALLS = {
+    "open": ("open", (None, 0)),
+    "openat": ("open", (0, 1)),
+    "creat": ("open", (None, 0)),
+    "write": ("write", 0),
+    "pwrite64": ("write", 0),
+    "writev": ("write", 0),
+    "pwritev": ("write", 0),
+    "sendfile": ("write", 0),
+    "copy_file_range": ("write", 2),
+    "ftruncate": ("truncate", 0),
+    "fallocate": ("write", 0),
+    "fsync": ("fsync", 0),
+    "fdatasync": ("fsync", 0),
+    "rename": ("rename", (None, 1)),
+    "renameat": ("rename", (2, 3)),
+    "renameat2": ("rename", (2, 3)),
+    "link": ("link", (None, 1)),
+    "linkat": ("link", (2, 3)),
+    "mkdir": ("mkdir", (None, 0)),
+    "mkdirat": ("mkdir", (0, 1)),
+    "unlink": ("remove", (None, 0)),
+    "unlinkat": ("remove", (0, 1)),
+    "rmdir": ("remove", (None, 0)),
+    "chmod": ("chmod", (None, 0)),
+    "fchmodat": ("chmod", (0, 1)),
+}
+_NUMBERS = {
+    "x86_64": {
+        "open": 2, "openat": 257, "creat": 85, "write": 1, "pwrite64": 18, "writev": 20, "pwritev": 296,
+        "sendfile": 40, "copy_file_range": 326, "ftruncate": 77, "fallocate": 285, "fsync": 74, "fdatasync": 75,
+        "rename": 82, "renameat": 264, "renameat2": 316, "link": 86, "linkat": 265, "mkdir": 83, "mkdirat": 258,
+        "unlink": 87, "unlinkat": 263, "rmdir": 84, "chmod": 90, "fchmodat": 268, "seccomp": 317,
+    },
+    "aarch64": {
+        "openat": 56, "write": 64, "pwrite64": 68, "writev": 66, "pwritev": 70, "sendfile": 71,
+        "copy_file_range": 285, "ftruncate": 46, "fallocate": 47, "fsync": 82, "fdatasync": 83, "renameat": 38,
+        "renameat2": 276, "linkat": 37, "mkdirat": 34, "unlinkat": 35, "fchmodat": 53, "seccomp": 277,
+    },
+}  # fmt: skip
+# What fails, and how. Operations that need room fail as on a full disk, and others as on a broken one.
+_NEED_ROOM = {"open", "write", "truncate", "link", "mkdir"}
+_HERE = -100  # the handle that stands for the present directory
+_WRITABLE = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_CONTINUE = 1  # the flag of a reply that lets the kernel go on
+_RECEIVE, _SEND = 0xC0502100, 0xC0182101  # the ioctls of seccomp's notifications
+_CALL, _REPLY = struct.Struct("=QIIiIQ6Q"), struct.Struct("=QqiI")
+
+
+def is_possible() -> bool:
+    """Whether this system can report the calls of a process."""
+    try:
+        known = Path("/proc/sys/kernel/seccomp/actions_avail").read_text().split()
+    except OSError:
+        return False
+    if "user_notif" not in known or platform.machine() not in _NUMBERS:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        ended = watched(lambda: os.close(os.open(f"{folder}/file", os.O_WRONLY | os.O_CREAT)), Path(folder))
+    return ended.code == 0 and [point.kind for point in ended.points] == ["open"]
+
+
+# The filter, and the process that decides about each call.
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
+
+
+def _filter() -> bytes:
+    """Return a program of the kernel that reports the calls of _CALLS; opening for reading is not reported."""
+    numbers = _NUMBERS[platform.machine()]
+    load, equal, has_bits, give = 0x20, 0x15, 0x45, 0x06
+    allow, report = 0x7FFF0000, 0x7FC00000
+    steps = [(load, 0, 0, 0)]  # the number of the call
+    for name, number in numbers.items():
+        if name in _OPEN_FLAGS:
+            flags = 16 + 8 * _OPEN_FLAGS[name]
+            steps += [(equal, 0, 4, number), (load, 0, 0, flags), (has_bits, 0, 1, _WRITABLE), (give, 0, 0, report)]
+            steps += [(give, 0, 0, allow)]
+        elif name in _CALLS:
+            steps += [(equal, 0, 1, number), (give, 0, 0, report)]
+    steps.append((give, 0, 0, allow))
+    return b"".join(struct.pack("=HBBI", *step) for step in steps)
+
+
+def _report_calls() -> int:
+    """Put this process under the filter, and return the handle from which its calls are read."""
+    library = ctypes.CDLL(None, use_errno=True)
+    steps = ctypes.create_string_buffer(_filter())
+    program = _Program((len(steps) - 1) // 8, ctypes.addressof(steps))
+    if library.prctl(38, 1, 0, 0, 0):  # no new privileges
+        raise OSError(ctypes.get_errno(), "prctl")
+    handle = library.syscall(_NUMBERS[platform.machine()]["seccomp"], 1, 8, ctypes.byref(program))
+    if handle < 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+    return int(handle)
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operation that writes: its kind, its system call, and the file below the watched folder."""
+
+    kind: str
+    call: str
+    file: str
+
+
+@dataclass
+class Ended:
+    """How a watched process ended: its exit code, what it wrote to its outputs, and its operations."""
+
+    code: int
+    output: str
+    points: list[Point] = field(default_factory=list)
+    failed: Point | None = None  # the first one that was made to fail
+    hung: bool = False
+
+
+def watched(action: Callable[[], Any], folder: Path, number: int | None = None, on: bool = False) -> Ended:
+    """Call `action` in a process of its own, and let one of its operations fail.
+
+    Args:
+        action: what the process does.
+        folder: operations outside this folder are not counted.
+        number: the operation that fails, from 0; None lets all succeed.
+        on: whether later operations that need room fail as well.
+    """
+    ours, theirs = socket.socketpair()
+    output = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed below
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # it ends with the process that decides
+            socket.send_fds(theirs, [b"calls"], [_report_calls()])
+            code = int(action() or 0)
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            with suppress(Exception):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+    theirs.close()
+    _, handles, _, _ = socket.recv_fds(ours, 16, 1)
+    ours.close()
+    found = Ended(1, "")
+    if handles:
+        found.hung = not _decide(handles[0], folder, number, on, found)
+        os.close(handles[0])
+    if found.hung:
+        os.kill(child, signal.SIGKILL)
+    found.code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    output.seek(0)
+    found.output = output.read().decode("utf-8", "replace")
+    output.close()
+    return found
+
+
+def _decide(handle: int, folder: Path, number: int | None, on: bool, found: Ended) -> bool:
+    """Answer all reported calls until the last process under the filter has ended; whether that was in time."""
+    names = {number: name for name, number in _NUMBERS[platform.machine()].items()}
+    deadline = time.monotonic() + SECONDS
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    root = f"{os.path.realpath(folder)}/"
+    while time.monotonic() < deadline:
+        for _, event in poll.poll(1000):
+            if event & select.POLLHUP and not event & select.POLLIN:
+                return True
+            request = bytearray(80)
+            try:
+                fcntl.ioctl(handle, _RECEIVE, request)
+            except OSError:  # the process ended meanwhile
+                continue
+            mark, process, _, called, _, _, *arguments = _CALL.unpack(request)
+            error = 0
+            kind, place = _CALLS[names[called]]
+            file = _file(process, place, arguments)
+            if file is not None and file.startswith(root):
+                now = len(found.points)
+                found.points.append(Point(kind, names[called], file.removeprefix(root)))
+                if number is not None and (now == number or (on and now > number and kind in _NEED_ROOM)):
+                    found.failed = found.failed or found.points[-1]
+                    error = errno.ENOSPC if kind in _NEED_ROOM else errno.EIO
+            with suppress(OSError):
+                fcntl.ioctl(handle, _SEND, _REPLY.pack(mark, 0, -error, 0 if error else _CONTINUE))
+    return False
+
+
+def _file(process: int, place: Any, arguments: list[int]) -> str | None:
+    """Return the path of the file that a call is about, or None for what is no file."""
+    try:
+        if isinstance(place, int):
+            path = os.readlink(f"/proc/{process}/fd/{arguments[place]}")
+            return path if path.startswith("/") else None
+        with open(f"/proc/{process}/mem", "rb", 0) as memory:
+            memory.seek(arguments[place[1]])
+            name = os.fsdecode(memory.read(4096).split(b"\0")[0])
+        start = _HERE if place[0] is None else ctypes.c_int(arguments[place[0]]).value
+        base = os.readlink(f"/proc/{process}/cwd" if start == _HERE else f"/proc/{process}/fd/{start}")
+        return os.path.normpath(os.path.join(base, name))
+    except OSError:
+        return None
+
+
+# The commands.
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command whose operations fail, in a present directory with the files of `base`.
+
+    Attributes:
+        action: does the work, and returns the exit code, or None for 0.
+        state: reads all of the result, and returns it, or None where there is none. Raises on what is not whole.
+        earlier: makes the earlier result; None begins without one.
+        again: goes on after a fault; None is `action`.
+        says: what it says where it succeeds although the result could not be stored.
+        grows: whether the result is a set that grows by parts, such as the fits of a comparison.
+    """
+
+    action: Callable[[], Any]
+    state: Callable[[], Any]
+    earlier: Callable[[], Any] | None = None
+    again: Callable[[], Any] | None = None
+    says: str | None = None
+    grows: bool = False
+
+
+def topicloom(*arguments: str) -> Callable[[], Any]:
+    """Return a call of the command line."""
+
+    def call() -> None:
+        sys.argv = ["topicloom", *arguments]
+        import_module("topicloom.cli").app(list(arguments), prog_name="topicloom")
+
+    return call
+
+
+def of_run(folder: str) -> Any:
+    """Return what tells the runs in a folder apart, or None without one. All of the run is read."""
+    import topicloom as tl
+
+    if not Path(folder, "model").exists():
+        return None
+    topics = tl.Topics.from_run(folder, device="cpu")
+    tables = [of_file(f"{folder}/{name}") for name in ("topics.csv", "doc_topics.csv")]
+    assert None not in tables, "a table is missing"
+    return topics.model.fingerprint, topics.names, len(topics.corpus), topics.documents.theta.tobytes(), *tables
+
+
+def of_corpus(folder: str) -> Any:
+    import topicloom as tl
+
+    if not Path(folder).exists():
+        return None
+    corpus = tl.Corpus.load(folder, verify=True)
+    return corpus.counts_digest, list(corpus.texts or [])
+
+
+def of_file(name: str) -> Any:
+    """Return the content of a file, or None without one."""
+    return Path(name).read_bytes() if Path(name).exists() else None
+
+
+def of_page(name: str) -> Any:
+    """Return whether a page is there, which ends as it should. It has times, so its content is not compared."""
+    content = of_file(name)
+    assert content is None or content.rstrip().endswith(b"</html>"), "the page is not whole"
+    return content is not None
+
+
+def of_pictures(folder: str) -> Any:
+    """Return the names of the pictures in a folder, of which each is read whole."""
+    from PIL import Image
+
+    found = []
+    for path in sorted(Path(folder).glob("*.png")):
+        with Image.open(path) as picture:
+            picture.load()
+        found.append(path.name)
+    return set(found)
+
+
+def of_comparison(folder: str) -> Any:
+    """Return the fits of a comparison, without their times."""
+    from soak.kills import fits, untimed
+
+    return {json.dumps(untimed(json.loads(row)), sort_keys=True) for row in fits(Path(folder))}
+
+
+def of_search(folder: str) -> Any:
+    """Return the settings and values of the finished trials of a search."""
+    from soak.kills import trials
+
+    return {each[1:] for each in trials(Path(folder))}
+
+
+def of_measures(folder: str) -> Any:
+    """Return the evaluations that a run has."""
+    from topicloom.topics.saved import read_metrics
+
+    return tuple(read_metrics(Path(folder)).get("evaluations", {}))
+
+
+def of_edits(folder: str) -> Any:
+    """Return the edits that the service finds in a run."""
+    from topicloom.service.live import Live
+
+    live = Live.open(Path(folder))
+    try:
+        return repr(live.edits()["edits"])
+    finally:
+        live.close()
+
+
+def edited(name: str) -> Callable[[], int]:
+    """Return a request to the service that names a topic. A refusal is printed as the command line does."""
+
+    def call() -> int:
+        from starlette.testclient import TestClient
+
+        from topicloom.service import make_app
+        from topicloom.service.live import Live
+
+        live = Live.open(Path("run"))
+        with TestClient(make_app(live), base_url="http://localhost", raise_server_exceptions=False) as client:
+            answer = client.post("/api/edits", json={"edits": [{"rename": {"0": name}}]})
+        live.close()
+        if answer.status_code == 200:
+            return 0
+        assert answer.json()["error"], answer.text
+        print(f"topicloom: error: {answer.json()['error']}", file=sys.stderr)
+        return 2
+
+    return call
+
+
+FAST = ("--model", "gsm", "--topics", "3", "--epochs", "2", "--monitor", "none", "--device", "cpu", "--min-df", "1")
+TRAIN = ("train", "news.txt", *FAST, "--out", "out", "--quiet")
+COMPARE = ("compare", "news.txt", "--models", "gsm:epochs=1,lda:epochs=1", "--topics", "2", "--seeds", "1", "--quiet")
+
+
+def commands() -> dict[str, Command]:
+    """Return the commands that write, by name."""
+    old = topicloom(*TRAIN, "--seed", "1")
+    new, named = partial(of_run, "out"), topicloom("name", "run", "--out", "out", "--quiet")
+    exports = {
+        "topics": "topics.csv", "words": "words.csv", "documents": "documents.parquet", "pyldavis": "pyldavis.json",
+        "topicwizard": "wizard.joblib", "datamapplot": "map.npz", "word2vec": "vectors.txt",
+    }  # fmt: skip
+    return {
+        "prepare": Command(
+            topicloom("prepare", "news.txt", "--out", "out", "--min-df", "1", "--overwrite", "--quiet"),
+            partial(of_corpus, "out"),
+            topicloom("prepare", "news.txt", "--out", "out", "--min-df", "3", "--quiet"),
+        ),
+        "train": Command(topicloom(*TRAIN), new, again=topicloom(*TRAIN, "--resume")),
+        "train --overwrite": Command(
+            topicloom(*TRAIN, "--overwrite", "--checkpoint-every", "1 epoch"), new, old,
+            topicloom(*TRAIN, "--overwrite"),
+        ),
+        "train --continue": Command(
+            topicloom("train", "--continue", "out", "--epochs", "+1", "--quiet"), new, old,
+            topicloom("train", "--continue", "out", "--epochs", "+1", "--quiet", "--resume"),
+        ),
+        "edit": Command(
+            topicloom("edit", "run", "--merge", "0,1", "--out", "out", "--quiet", "--overwrite"), new, named
+        ),
+        "name": Command(named, new),
+        "infer": Command(
+            topicloom("infer", "run", "more.txt", "--out", "topics.csv", "--quiet"), partial(of_file, "topics.csv")
+        ),
+        "evaluate": Command(
+            topicloom("evaluate", "run", "--quiet"), partial(of_measures, "run"), says="the results are not stored"
+        ),
+        "explore": Command(topicloom("explore", "run", "--out", "page.html", "--quiet"), partial(of_page, "page.html")),
+        "figures": Command(
+            topicloom("figures", "run", "--kind", "sparsity,similarity", "--out", "pictures", "--quiet"),
+            partial(of_pictures, "pictures"), again=topicloom(
+                "figures", "run", "--kind", "sparsity,similarity", "--out", "pictures", "--quiet", "--overwrite"
+            ), grows=True,
+        ),
+        **{
+            f"export --to {kind}": Command(
+                topicloom("export", "run", "--to", kind, "--out", file, "--quiet"), partial(of_file, file)
+            )
+            for kind, file in exports.items()
+        },
+        "vectors": Command(
+            topicloom("vectors", "news.txt", "--size", "4", "--epochs", "1", "--min-df", "1", "--out", "vectors.txt",
+                      "--quiet"), partial(of_file, "vectors.txt"),
+        ),
+        "compare": Command(
+            topicloom(*COMPARE, "--out", "out", "--min-df", "1"), partial(of_comparison, "out"), grows=True
+        ),
+        "tune": Command(
+            topicloom("tune", "news.txt", "--model", "gsm:epochs=1", "--topics", "2", "--trials", "2", "--min-df", "1",
+                      "--out", "out", "--quiet"), partial(of_search, "out"), grows=True,
+        ),
+        "serve: an edit": Command(edited("new"), partial(of_edits, "run"), edited("old")),
+    }  # fmt: skip
+
+
+def write_base(folder: Path, run: bool = True) -> None:
+    """Write the files that the commands read: texts, and the run of a model."""
+    from soak.kills import write_texts
+
+    write_texts(folder, n_many=20)
+    (folder / "few.txt").rename(folder / "news.txt")
+    (folder / "many.txt").rename(folder / "more.txt")
+    if run:
+        _run_in(folder, topicloom("train", "news.txt", *FAST, "--out", "run", "--quiet"))
+
+
+def _run_in(folder: Path, action: Callable[[], Any], number: int | None = None, on: bool = False) -> Ended:
+    def here() -> Any:
+        os.chdir(folder)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder.parent)  # which is another disk, as it were
+        return action()
+
+    ended = watched(here, folder, number, on)
+    if number is None and ended.code:
+        raise RuntimeError(f"the command failed without a fault: {ended.code} {ended.output[-2000:]}")
+    return ended
+
+
+# The faults.
+
+
+@dataclass
+class Counts:
+    """What the faults of one command gave. The last three should be 0."""
+
+    points: int = 0  # operations that were made to fail, each once and, where it needs room, with all later ones
+    refused: int = 0  # ended with one sentence
+    passed: int = 0  # went on, and the new result is there
+    lost: int = 0
+    unclear: int = 0  # a traceback, several sentences, or another exit code
+    stuck: int = 0  # a hang, or the command without a fault did not succeed afterwards, or left files behind
+
+    @property
+    def faults(self) -> int:
+        return self.lost + self.unclear + self.stuck
+
+
+class Sweep:
+    """The faults of one command.
+
+    Args:
+        name: the command.
+        base: a folder that `write_base` filled.
+        say: gets a line about each fault of the package.
+    """
+
+    def __init__(self, name: str, base: Path, say: Callable[[str], None] = print) -> None:
+        self.name, self.command, self.say, self.counts = name, commands()[name], say, Counts()
+        self.start = Path(tempfile.mkdtemp(dir=base.parent, prefix="start-"))
+        shutil.copytree(base, self.start, dirs_exist_ok=True)
+        if self.command.earlier is not None:
+            _run_in(self.start, self.command.earlier)
+        self.old = self._state(self.start)
+        with self._place() as place:
+            self.points = _run_in(place, self.command.action).points
+            self.new = self._state(place)
+
+    def run(self, numbers: Iterable[int] | None = None) -> Counts:
+        """Let these operations fail, or all of them, and return what happened."""
+        for number in range(len(self.points)) if numbers is None else numbers:
+            self._fail(number, on=False)
+            if self.points[number].kind in _NEED_ROOM:
+                self._fail(number, on=True)
+        shutil.rmtree(self.start)
+        return self.counts
+
+    @contextmanager
+    def _place(self) -> Iterator[Path]:
+        place = Path(tempfile.mkdtemp(dir=self.start.parent, prefix="place-"))
+        try:
+            shutil.copytree(self.start, place, dirs_exist_ok=True, symlinks=True)
+            yield place
+        finally:
+            shutil.rmtree(place)
+
+    def _state(self, place: Path) -> Any:
+        """Return the result in a folder. It is read in this process, which has the modules already."""
+        before = os.getcwd()
+        os.chdir(place)
+        try:
+            return self.command.state()
+        finally:
+            os.chdir(before)
+
+    def _fail(self, number: int, on: bool) -> None:
+        with self._place() as place:
+            ended = _run_in(place, self.command.action, number, on)
+            if ended.failed is None:  # the operations of this run were others, and there was no such number
+                return
+            self.counts.points += 1
+            what = self._fault(ended, place)
+            if what is None:
+                return
+            setattr(self.counts, what[0], getattr(self.counts, what[0]) + 1)
+            how = "on" if on else "once"
+            point = ended.failed
+            text = f"{self.name}: {point.call} {point.file} ({number}, {how}): {what[0]}; {what[1]}"
+            self.say(text + "".join(f"\n    {line}" for line in ended.output.strip().splitlines()[-12:]))
+
+    def _fault(self, ended: Ended, place: Path) -> tuple[str, str] | None:
+        """Return what is wrong after a fault, as the name of a count and an explanation; None if all is well."""
+        errors = re.findall(r"(?m)^topicloom: error: (.*)$", ended.output)
+        if ended.hung:
+            return "stuck", "the command hangs"
+        if "Traceback" in ended.output or "Error: " in ended.output.replace("topicloom: error: ", ""):
+            return "unclear", "a traceback"
+        if ended.code not in (0, 2) or len(errors) != (ended.code == 2):
+            return "unclear", f"exit code {ended.code} and {len(errors)} sentences"
+        if any(each in (os.strerror(errno.ENOSPC), os.strerror(errno.EIO)) for each in errors):
+            return "unclear", "the sentence does not say what failed"
+        try:
+            state = self._state(place)
+            elsewhere = re.search(r"the run is in (\S+): move it", ended.output)
+            if elsewhere and of_run(elsewhere[1]) is None:
+                return "lost", "the run is not where the message says"
+        except Exception as error:
+            return "lost", f"what is there is not whole: {error}"
+        if self.command.grows:
+            good = self.old <= state <= self.new and (ended.code == 2 or state == self.new)
+        else:
+            said = self.command.says is not None and self.command.says in ended.output
+            good = state == self.new or (state == self.old and (ended.code == 2 or said))
+        if not good:
+            return "lost", f"exit code {ended.code}, and the result is neither the old nor the new one"
+        self.counts.refused += ended.code == 2
+        self.counts.passed += ended.code == 0
+        if state == self.new:
+            return None
+        try:
+            _run_in(place, self.command.again or self.command.action)
+            if self._state(place) != self.new:
+                return "stuck", "the same command without a fault gives another result"
+        except Exception as error:
+            return "stuck", f"the same command without a fault: {error}"
+        left = [path.name for path in place.glob(".*")]
+        return ("stuck", f"{left} is left") if left else None
+
+
+def _chosen(most: int | None) -> str:
+    """Return a sentence about the operations that failed."""
+    if most is None:
+        return "Every operation of each command failed."
+    return f"Of each command, {most} operations were chosen at equal distances, or all if it has fewer."
+
+
+def report(counts: dict[str, Counts], seconds: float, most: int | None = None) -> str:
+    """Return the page with what happened."""
+    import topicloom as tl
+
+    total = {name: sum(getattr(each, name) for each in counts.values()) for name in vars(Counts())}
+    rows = [f"| `{name}` | {' | '.join(map(str, vars(each).values()))} |" for name, each in counts.items()]
+    return "\n".join(
+        [
+            "# Operations that fail while files are written",
+            "",
+            f"`make soak-io` wrote this page with topicloom {tl.__version__}, Python {platform.python_version()} "
+            f"({seconds / 60:.0f} minutes). {_chosen(most)} It let {total['points']:,} operations fail, each in a run "
+            "of its own: opening, writing, flushing, renaming, linking and removing files, and making directories. "
+            "Operations that need room failed alone, and then with all later ones. `refused` ended with one sentence; "
+            "`passed` went on and gave the new result. `lost`, `unclear` (a traceback) and `stuck` should be 0.",
+            "",
+            "| command | faults | refused | passed | lost | unclear | stuck |",
+            "|---|---:|---:|---:|---:|---:|---:|",
+            *rows,
+            f"| all | {' | '.join(map(str, total.values()))} |",
+            "",
+        ]
+    )
+
+
+def prepare_process() -> None:
+    """Import what the commands import, so that each process that is forked has it already."""
+    modules = (
+        "cli.train", "cli.apply", "cli.edit", "cli.views", "cli.searches", "experiments.tune", "experiments.compare",
+        "reports.run", "reports.figures", "reports.comparison_page", "reports.explorer", "service.live",
+        "topics.export",
+        "models.loading", "models.autoencoders", "models.lda",
+    )  # fmt: skip
+    for module in modules:
+        with suppress(ImportError):
+            import_module(f"topicloom.{module}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="this command; repeatable")
+    parser.add_argument("--most", type=int, help="let only so many operations of each command fail")
+    parser.add_argument("--report", type=Path, help="the Markdown file for the counts")
+    given = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    if not is_possible():
+        sys.exit("this needs Linux, on x86_64 or aarch64, with seccomp's notifications")
+    prepare_process()
+    began, counts = time.monotonic(), {}
+    with tempfile.TemporaryDirectory() as temporary:
+        base = Path(temporary, "base")
+        base.mkdir()
+        write_base(base)
+        for name in given.only or commands():
+            sweep = Sweep(name, base)
+            print(f"{name}: {len(sweep.points)} operations", flush=True)
+            n_points = len(sweep.points)
+            n_chosen = min(n_points, given.most or n_points)
+            counts[name] = sweep.run(sorted({n_points * each // n_chosen for each in range(n_chosen)}))
+            print(f"{name}: {counts[name]} after {time.monotonic() - began:.0f} s", flush=True)
+    written = report(counts, time.monotonic() - began, given.most)
+    print(written)
+    if given.report is not None:
+        given.report.write_text(written, encoding="utf-8")
+    sys.exit(any(each.faults for each in counts.values()))
+
+
+if __name__ == "__main__":
+    main()
