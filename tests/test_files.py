@@ -36,6 +36,7 @@ from topicloom.files import (
 )
 from topicloom.models import GSM, model_class
 from topicloom.models.loading import load, read_config
+from topicloom.text.strings import write_array
 
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 
@@ -67,6 +68,27 @@ def test_a_file_is_replaced_whole(tmp_path):
             assert not path.exists() or path.read_text() == "old"
     assert path.read_text() == "new"
     assert names(path.parent) == ["a.txt"]
+
+
+@pytest.mark.parametrize("size", [1, 400, 5000])
+def test_an_array_that_does_not_fit_is_noticed(size, tmp_path):
+    """NumPy itself loses the last bytes of an array without a word: it ignores the error of closing its file."""
+    import io
+
+    class Full(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, part: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):  # noqa: PT012  # which call fails depends on the size
+        file = io.BufferedWriter(Full())
+        write_array(file, np.arange(size))
+        file.flush()
+    write_array(tmp_path / "array.npy", np.arange(size))
+    np.save(tmp_path / "numpy.npy", np.arange(size))
+    assert (tmp_path / "array.npy").read_bytes() == (tmp_path / "numpy.npy").read_bytes()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

@@ -209,10 +209,10 @@ def test_a_failed_operation_leaves_the_old_or_the_new(tmp_path):
     (tmp_path / "base").mkdir()
     faults.write_base(tmp_path / "base", run=False)
     said: list[str] = []
-    counts = faults.Sweep("prepare", tmp_path / "base", said.append).run(range(3, 64, 20))
+    counts = faults.Sweep("prepare", tmp_path / "base", said.append).run([3, 25, 45])
     assert counts.faults == 0, said
-    assert counts.points > 3
-    assert counts.refused > 2
+    assert counts.points > 2
+    assert counts.refused > 1
 
 
 # A few kills of commands that are then continued; `make soak-kill` makes more of them.

@@ -19,7 +19,6 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from scipy import sparse
 
 from ..errors import InputError, SettingError
-from ..files import write_array
 from ..preparing import TimeOptions, WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
@@ -34,7 +33,7 @@ from ..text.recognition import (
     recognise,
     unsplit,
 )
-from ..text.strings import ArrayWriter, TextWriter, is_utf8, require_utf8
+from ..text.strings import ArrayWriter, TextWriter, is_utf8, require_utf8, write_array
 from ..text.tokenizing import resolve_stop_words
 from .dates import TimeReader, Times
 from .fields import read_times, row_numbers, spelled_numbers

@@ -25,13 +25,12 @@ from ..files import (
     read_lines,
     read_manifest,
     read_whole,
-    write_array,
     write_lines,
     write_manifest,
 )
 from ..text import AnyTokenizer, TextEncoder, tokenizer_from_settings
 from ..text.counting import Counts
-from ..text.strings import StoredTexts, damaged, load_array, pieces, write_texts
+from ..text.strings import StoredTexts, damaged, load_array, pieces, write_array, write_texts
 from .fields import Categories, Covariate, Fields, compact, row_numbers
 
 MANIFEST, VOCABULARY = "corpus.json", "vocabulary.txt"

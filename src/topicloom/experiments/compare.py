@@ -25,7 +25,7 @@ from .._version import __version__
 from ..corpus.inputs import Split
 from ..display import html_table
 from ..errors import InputError, ModelFileError, SettingError
-from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_array, write_json
+from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..messages import counted, nearest
 from ..metrics.catalogue import CATALOGUE, measures_of
 from ..models import estimator_named
@@ -35,7 +35,7 @@ from ..processes import Job, Row
 from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
 from ..settings import check_settings, settings_as_text
-from ..text.strings import load_array
+from ..text.strings import load_array, write_array
 from ..topics.saved import CONFIG
 from ..topics.shares import holm
 from .jobs import (

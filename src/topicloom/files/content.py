@@ -8,10 +8,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import InputError, SavedFileError, SettingError
 from .writing import atomic_file
@@ -83,31 +82,6 @@ def read_json(path: Path, error: type[InputError] = InputError) -> Any:
         raise error(f"{path} does not exist; check the path") from None
     except (ValueError, RecursionError) as fault:  # numbers with too many digits, and nesting too deep, included
         raise error(f"{path} is not readable JSON: {fault}") from None
-
-
-def write_array(place: Path | IO[bytes], array: Any) -> None:
-    """Write a NumPy array in the form .npy.
-
-    Args:
-        place: the path of a new file, or an open file.
-        array: the array.
-
-    Raises:
-        OSError: the array cannot be written completely.
-    """
-    import numpy as np
-
-    if isinstance(place, Path):
-        with place.open("wb") as file:
-            return write_array(file, array)
-    # numpy.save writes into a file itself, and does not notice if its last part does not fit on the disk.
-    writer: Any = _OnlyWrites(place.write)
-    np.lib.format.write_array(writer, np.asanyarray(array), allow_pickle=False)
-
-
-@dataclass(frozen=True)
-class _OnlyWrites:
-    write: Callable[[bytes], int]  # all that NumPy calls
 
 
 def write_lines(path: Path, lines: list[str]) -> None:

@@ -197,7 +197,7 @@ def link_or_copy(file: Path, target: Path) -> None:
 # Errors that name the place, symbolic links, and flushing to disk.
 
 _NUMPY_WROTE_LESS = re.compile(r"\d+ requested and \d+ written")  # an array, without the system's error
-_FULL_DISK_ERRORS = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_FULL_DISK_ERRORS = {errno.EIO, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def _without_links(path: Path) -> Path:
@@ -227,7 +227,7 @@ def _errors_name(path: Path, temporary: Path) -> Iterator[None]:
 
 @contextmanager
 def full_disk_names(path: Path) -> Iterator[None]:
-    """Put `path` into an OSError that names no file because the disk is full."""
+    """Put `path` into an OSError that names no file because the disk is full or broken."""
     try:
         yield
     except OSError as error:

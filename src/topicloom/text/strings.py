@@ -7,7 +7,8 @@ import math
 import mmap
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from tokenize import TokenError
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import CorpusFileError, InputError
-from ..files import plain_file, write_array
+from ..files import plain_file
 
 # Characters: the normal form of words, and the replacement of what UTF-8 cannot represent.
 
@@ -358,6 +359,29 @@ def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
         for text in texts:
             writer.append(text)
         writer.finish()
+
+
+def write_array(place: Path | IO[bytes], array: Any) -> None:
+    """Write a NumPy array in the form .npy.
+
+    Args:
+        place: the path of a new file, or an open file.
+        array: the array.
+
+    Raises:
+        OSError: the array cannot be written completely.
+    """
+    if isinstance(place, Path):
+        with place.open("wb") as file:
+            return write_array(file, array)
+    # numpy.save writes into a file itself, and does not notice if its last part does not fit on the disk.
+    writer: Any = _OnlyWrites(place.write)
+    np.lib.format.write_array(writer, np.asanyarray(array), allow_pickle=False)
+
+
+@dataclass(frozen=True)
+class _OnlyWrites:
+    write: Callable[[bytes], int]  # all that NumPy calls
 
 
 def load_array(path: Path, mmap: bool) -> npt.NDArray[Any]:

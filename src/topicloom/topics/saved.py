@@ -30,7 +30,6 @@ from ..files import (
     read_manifest,
     require_free,
     require_writable,
-    write_array,
     write_manifest,
 )
 from ..ranking import complete_names, topic_word_ids
@@ -260,6 +259,7 @@ def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: b
         texts: whether the texts are written, if they are known.
     """
     from ..corpus.storage import MANIFEST, save_into
+    from ..text.strings import write_array
 
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
     with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
