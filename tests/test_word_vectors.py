@@ -167,7 +167,8 @@ def test_the_share_is_logged(tmp_path, caplog):
         WordVectors(WORDS, VECTORS).rows(["river", *map(str, range(1999))])
     assert caplog.messages == [
         f"2 of 3 words (66.7 %) found in {tmp_path / 'vectors'}",
-        "1 of 2,000 words (0.1 %) found in the word vectors",
+        "only 1 of 2,000 words (0.1 %) found in the word vectors; the others get random vectors, so give vectors of "
+        "the language of the texts",
     ]
 
 

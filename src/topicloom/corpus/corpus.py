@@ -20,7 +20,7 @@ from ..messages import brief, counted
 from ..metrics import Reference
 from ..metrics.cooccurrence import Total, Vocabulary
 from ..preparing import ReadOptions, TimeOptions, WordOptions, described
-from ..text import AnyTokenizer, Document, Pretokenized, TextEncoder
+from ..text import AnyTokenizer, Document, Pretokenized, TextEncoder, Tokenizer
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
 from ..text.reading import documents_in
 from ..text.strings import asked_rows, pieces, release, replace_surrogates, rows_of
@@ -40,6 +40,7 @@ from .concatenation import (
 from .fields import Categories, Fields, WithFields
 from .frames import check_index, check_options, given_texts, read_frame, words_of
 from .storage import load_parts, remove_texts, save_into
+from .written import cased_forms
 
 _SHOWN_WORDS, _SHOWN_DOCUMENTS, _SHOWN_CHARACTERS = 20, 5, 200  # in a notebook
 
@@ -669,6 +670,24 @@ class Corpus(WithFields):
                 "tokens, or make the corpus from raw texts with `keep_texts=True`"
             )
         return map(self.tokenizer, documents)
+
+    @cached_property
+    def written(self) -> dict[str, str]:
+        """The commonest written form of each word in the texts, where it differs from the word.
+
+        It is empty if the texts were not kept, and for languages without spaces between words. Word vectors are looked
+        up by it.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["Das Haus in der Straße", "In London steht ein Haus", "Die Straße nach London"]
+            >>> tl.Corpus.from_texts(texts, language="de", min_df=2, max_df=1.0).written
+            {'haus': 'Haus', 'strasse': 'Straße', 'london': 'London'}
+        """
+        tokenizer = self.tokenizer
+        if self.fields.texts is None or not isinstance(tokenizer, Tokenizer) or tokenizer.is_segmented:
+            return {}
+        return cased_forms(self.fields.texts, self.vocabulary, str.casefold)
 
     def reference(self, ordered: bool = False) -> Reference:
         """Return the corpus as a reference of coherence measures.

@@ -31,7 +31,7 @@ from ..messages import counted
 from ..settings import require_seed, require_whole
 from ..text import AnyTokenizer, Pretokenized, make_tokenizer
 from ..text.counting import Text
-from ..text.strings import is_utf8
+from ..text.strings import is_utf8, normalise
 
 logger = logging.getLogger("topicloom")
 
@@ -39,6 +39,7 @@ Floats: TypeAlias = "npt.NDArray[np.float32]"
 _WHITE_SPACE = re.compile("[ \t\r\n]+")  # which ends a word, or its line, in the word2vec format
 _DIGITS = frozenset(b"0123456789")
 _PRECISION_OF_TEXT = 1e-5  # to which files are trusted to have written the numbers of vectors
+_NOT_FOUND = 3  # a rank after those of the written form, the word itself, and another form
 _SHOWN = 8  # words, and numbers of a vector, in a notebook
 OTHER_WORDS = "perhaps they are of another language, or their words have another form (case, lemmas)"
 
@@ -153,14 +154,24 @@ class WordVectors:
             return [self.words[row] for row in near if self.words[row] != word][:top_n]
         return [self.words[row] for row in nearest_rows(self.vectors, word, top_n)]
 
-    def rows(self, vocabulary: Sequence[str], random_state: int = 0, *, log: bool = True) -> Floats:
+    def rows(
+        self,
+        vocabulary: Sequence[str],
+        random_state: int = 0,
+        *,
+        written: Mapping[str, str] | None = None,
+        log: bool = True,
+    ) -> Floats:
         """Return the vectors of a vocabulary's words, in their order: (V, L).
 
-        A word without a vector gets a random one, with the mean and the spread of the others in each dimension.
+        A word has the vector of its written form, or else of the word itself, or else of the first word here that
+        differs from it in case or in what case folding changes, such as straße for strasse. A word without a vector
+        gets a random one, with the mean and the spread of the others in each dimension.
 
         Args:
             random_state: the seed of the random vectors.
-            log: whether to log the share of the words that have a vector.
+            written: the written forms of words, such as Haus for haus; `Corpus.written` has those of a corpus.
+            log: whether to log the share of the words that have a vector; if it is less than half, this is a warning.
 
         Raises:
             InputError: no word has a vector.
@@ -174,7 +185,7 @@ class WordVectors:
             array([[0., 1.],
                    [1., 0.]], dtype=float32)
         """
-        places = np.array([self._places.get(word, -1) for word in vocabulary], np.intp)  # (V,)
+        places = np.array([self._place(word, written or {}) for word in vocabulary], np.intp)  # (V,)
         known = places >= 0
         if not known.any():
             raise InputError(f"none of the {len(places):,} words of the vocabulary has a word vector; {OTHER_WORDS}")
@@ -187,6 +198,21 @@ class WordVectors:
         drawn = np.random.default_rng(random_state).standard_normal((int((~known).sum()), self.size))
         rows[~known] = found.mean(0) + drawn * spread
         return rows
+
+    def _place(self, word: str, written: Mapping[str, str]) -> int:
+        """Return the row of the vector that a word has, or -1."""
+        place = self._places.get(written.get(word, word))
+        if place is None and (place := self._places.get(word)) is None:
+            place = self._folded_places.get(_folded(word), -1)
+        return place
+
+    @cached_property
+    def _folded_places(self) -> dict[str, int]:
+        """The first row of a word with each folded form."""
+        places: dict[str, int] = {}
+        for place, word in enumerate(self.words):
+            places.setdefault(_folded(word), place)
+        return places
 
     def save(self, path: str | Path) -> None:
         """Write the word2vec text format, which `read_word_vectors` and gensim read; compressed if it ends in .gz.
@@ -248,8 +274,53 @@ class WordVectors:
 
 
 def log_share(found: int, wanted: int, where: str) -> None:
-    """Log how many of the wanted words have a vector."""
-    logger.info("%s of %s words (%.1f %%) found in %s", f"{found:,}", f"{wanted:,}", 100 * found / wanted, where)
+    """Log how many of the wanted words have a vector, as a warning if they are less than half."""
+    share = f"{found:,} of {wanted:,} words ({100 * found / wanted:.1f} %) found in {where}"
+    if 2 * found < wanted:
+        logger.warning("only %s; the others get random vectors, so give vectors of the language of the texts", share)
+    else:
+        logger.info("%s", share)
+
+
+class _Wanted:
+    """The words whose vectors are needed, each under the best form that was found so far.
+
+    Args:
+        vocabulary: the words.
+        written: the written forms of words.
+    """
+
+    def __init__(self, vocabulary: Iterable[str], written: Mapping[str, str] | None) -> None:
+        words = dict.fromkeys(vocabulary)
+        self.ranks: dict[str, int] = dict.fromkeys(words, _NOT_FOUND)
+        self._of_folded: dict[str, str] = {}
+        for word in words:
+            self._of_folded.setdefault(_folded(word), word)
+        self._of_form = {form: word for word, form in (written or {}).items() if word in words}
+        self.vectors: dict[str, Any] = {}
+
+    def match(self, form: str) -> tuple[str, int] | None:
+        """Return the word that a form stands for, and the rank of the form; None if no better one is needed."""
+        found = [self._of_form.get(form), form if form in self.ranks else None]
+        if found == [None, None]:
+            found.append(self._of_folded.get(_folded(form)))
+        for rank, word in enumerate(found):
+            if word is not None and rank < self.ranks[word]:
+                return word, rank
+        return None
+
+    def __contains__(self, form: object) -> bool:
+        return isinstance(form, str) and self.match(form) is not None
+
+    def add(self, form: str, vector: Any) -> None:
+        """Keep a vector, if its form is better than those before."""
+        if (found := self.match(form)) is not None:
+            word, rank = found
+            self.ranks[word], self.vectors[word] = rank, vector
+
+
+def _folded(word: str) -> str:
+    return word.lower() if word.isascii() else normalise(word).casefold()
 
 
 def nearest_rows(rows: npt.ArrayLike, vector: npt.ArrayLike, top_n: int) -> list[int]:
@@ -283,7 +354,11 @@ _LARGEST_COUNT = 1 << 40  # a first line with a larger number is not a header
 
 
 def read_word_vectors(
-    path: str | Path, vocabulary: Iterable[str] | None = None, *, size: int | None = None
+    path: str | Path,
+    vocabulary: Iterable[str] | None = None,
+    *,
+    size: int | None = None,
+    written: Mapping[str, str] | None = None,
 ) -> WordVectors:
     r"""Read a word2vec text or binary, GloVe, or fastText (.vec or .bin) file, which may be compressed (.gz).
 
@@ -291,9 +366,13 @@ def read_word_vectors(
 
     Args:
         path: the file.
-        vocabulary: the words to keep; others take no memory. For a word that it does not contain, a fastText .bin file
-            gives a vector made from the word's parts. The share of the words that were found is logged.
+        vocabulary: the words to keep; others take no memory. A word gets the vector of its written form, or else of the
+            word itself, or else of the first word in the file that differs from it in case or in what case folding
+            changes, such as straße for strasse. For a word that it does not contain, a fastText .bin file gives a
+            vector made from the word's parts. The share of the words that were found is logged; if it is less than
+            half, this is a warning.
         size: the dimensions that the vectors should have.
+        written: the written forms of words, such as Haus for haus; `Corpus.written` has those of a corpus.
 
     Raises:
         InputError: the file has none of these formats, is damaged (the message names the line), has vectors of another
@@ -314,22 +393,26 @@ def read_word_vectors(
         ('rain',)
     """
     file = Path(path)
-    wanted = None if vocabulary is None else set(vocabulary)
+    wanted = None if vocabulary is None else _Wanted(vocabulary, written)
     if _starts_with(file, _FASTTEXT_MAGIC):
         made = _fasttext_binary(file, wanted)
     else:
         with _opened(file) as stream:
             rows = _rows(stream, str(file), wanted, size)
-            kept: dict[str, Floats] = {}
+            kept: dict[str, Floats] = {} if wanted is None else wanted.vectors
             for word, vector in rows:
-                kept.setdefault(word, vector)
+                if wanted is None:
+                    kept.setdefault(word, vector)
+                else:
+                    wanted.add(word, vector)
         if not kept:
-            raise InputError(f"{file} contains no word of the vocabulary ({len(wanted or ()):,} words); {OTHER_WORDS}")
+            n_words = 0 if wanted is None else len(wanted.ranks)
+            raise InputError(f"{file} contains no word of the vocabulary ({n_words:,} words); {OTHER_WORDS}")
         made = WordVectors(kept, np.stack(list(kept.values())))
     if size is not None and made.size != size:
         raise _other_size(str(file), made.size, size)
     if wanted is not None:
-        log_share(len(made), len(wanted), str(file))
+        log_share(len(made), len(wanted.ranks), str(file))
     return made
 
 
@@ -484,7 +567,7 @@ def _binary_rows(
             yield word, vector.astype(np.float32)
 
 
-def _fasttext_binary(file: Path, wanted: set[str] | None) -> WordVectors:
+def _fasttext_binary(file: Path, wanted: _Wanted | None) -> WordVectors:
     try:
         from gensim.models.fasttext import load_facebook_vectors
     except ImportError:
@@ -498,9 +581,14 @@ def _fasttext_binary(file: Path, wanted: set[str] | None) -> WordVectors:
         ) from None
     if wanted is None:
         return WordVectors(loaded.index_to_key, loaded.vectors)
-    kept = {word: loaded.get_vector(word) for word in sorted(wanted) if word in loaded}
+    for form in loaded.index_to_key:
+        if form in wanted:
+            wanted.add(form, loaded.get_vector(form))
+    unseen = (word for word in wanted.ranks if word not in wanted.vectors)
+    kept = wanted.vectors | {word: loaded.get_vector(word) for word in unseen if word in loaded}
     if not kept:
-        raise InputError(f"{file} contains no word of the vocabulary ({len(wanted):,} words); {OTHER_WORDS}")
+        raise InputError(f"{file} contains no word of the vocabulary ({len(wanted.ranks):,} words); {OTHER_WORDS}")
+    kept = dict(sorted(kept.items()))
     return WordVectors(kept, np.stack(list(kept.values())))
 
 
@@ -578,6 +666,7 @@ def as_word_vectors(
     vocabulary: Iterable[str] | None = None,
     *,
     size: int | None = None,
+    written: Mapping[str, str] | None = None,
 ) -> WordVectors:
     """Return word vectors as `WordVectors`.
 
@@ -586,6 +675,7 @@ def as_word_vectors(
             KeyedVectors; or the path of a file that `read_word_vectors` can read.
         vocabulary: the words that are needed. Of a dictionary, gensim's vectors and a file, no others are kept.
         size: the dimensions that the vectors of a file should have.
+        written: the written forms of words, as for `read_word_vectors`.
 
     Raises:
         InputError: `vectors` is something else, contains none of the words, or has vectors that cannot be used.
@@ -593,7 +683,7 @@ def as_word_vectors(
     if isinstance(vectors, WordVectors):
         return vectors
     if isinstance(vectors, str | Path):
-        return read_word_vectors(vectors, vocabulary, size=size)
+        return read_word_vectors(vectors, vocabulary, size=size, written=written)
     pairs: Iterable[tuple[Any, Any]]
     if isinstance(vectors, Mapping):
         pairs = vectors.items()
@@ -604,10 +694,19 @@ def as_word_vectors(
             "word vectors should be WordVectors, a dictionary of words and vectors, gensim's KeyedVectors (model.wv), "
             f"or the path of a file; these are of type {type(vectors).__name__}"
         )
-    wanted = None if vocabulary is None else set(vocabulary)
-    kept = [(word, vector) for word, vector in pairs if wanted is None or word in wanted]
-    if not kept and wanted is not None:
-        raise InputError(f"none of the {len(wanted):,} words of the vocabulary has a word vector; {OTHER_WORDS}")
+    kept: list[tuple[Any, Any]]
+    if vocabulary is None:
+        kept = list(pairs)
+    else:
+        wanted = _Wanted(vocabulary, written)
+        for word, vector in pairs:
+            if word in wanted:
+                wanted.add(word, vector)
+        kept = list(wanted.vectors.items())
+        if not kept:
+            raise InputError(
+                f"none of the {len(wanted.ranks):,} words of the vocabulary has a word vector; {OTHER_WORDS}"
+            )
     rows: list[npt.NDArray[Any]] = []
     for word, vector in kept:
         rows.append(_row(word, vector, len(rows[0]) if rows else None))

@@ -98,6 +98,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
     whiten: Whitening = "length"
 
     _start_vectors: list[Any] = field(default_factory=list, init=False)  # the vectors of one fit; copies share the list
+    _written: dict[str, str] = field(default_factory=dict, init=False)  # the written forms of words, of one fit
 
     def topics_in_space(self, kind: type[Topics], words: Words, generator: torch.Generator) -> Topics:
         """Return new topics of a class whose words have vectors, according to the settings."""
@@ -122,14 +123,14 @@ class EmbeddedTopicModel(NeuralTopicModel):
         if self._start_vectors:
             start: Floats = self._start_vectors[0]
             return start
-        vectors = as_word_vectors(self.word_vectors, words.names, size=self.embedding_size)
+        vectors = as_word_vectors(self.word_vectors, words.names, size=self.embedding_size, written=self._written)
         if self.embedding_size not in (None, vectors.size):
             raise SettingError(
                 f"`embedding_size={self.embedding_size}` does not fit word vectors of {vectors.size} dimensions; leave "
                 "`embedding_size` out"
             )
         from_file = isinstance(self.word_vectors, str | Path)  # reading it has logged the share of the words found
-        rows = vectors.rows(words.names, seed, log=not from_file)
+        rows = vectors.rows(words.names, seed, written=self._written, log=not from_file)
         if self.whiten == "full" and len(rows) < _WORDS_PER_DIMENSION * vectors.size:
             raise SettingError(
                 f"`whiten='full'` would erase what the vectors of {len(rows)} words say, as they have {vectors.size} "
@@ -147,6 +148,7 @@ class EmbeddedTopicModel(NeuralTopicModel):
             )
         corpus = super()._begin(X, vocabulary, encoder)
         self._start_vectors = []
+        self._written = {} if self.word_vectors is None else corpus.written
         if self.word_vectors is not None:  # they are saved with the weights, and the gain may depend on them
             self.settings_ |= {"word_vectors": None, "topic_gain": self.gain}
         return corpus
