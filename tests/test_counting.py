@@ -13,9 +13,10 @@ import pytest
 
 from topicloom.text import Pretokenized, Tokenizer, counting, make_tokenizer, tokenizing
 from topicloom.text.counting import OpenCounter, counts_of
+from topicloom.text.folding import folding, unseen
 from topicloom.text.languages import ICU_LANGUAGES, UNSPACED
 from topicloom.text.strings import normalise, replace_surrogates
-from topicloom.text.tokenizing import _marks, without_addresses, without_html
+from topicloom.text.tokenizing import _marks, without_addresses, without_html, without_torn_words
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -63,25 +64,64 @@ MIXED = st.lists(
 ANY = st.text(st.characters()) | MIXED
 
 
+RUN = rf"(?!_)\w(?:(?!_)[\w{_marks()}])*"
+JOINED = {each: re.compile(rf"{RUN}(?:(?:[{each}]|(?<=[^\W\d_])·(?=[^\W\d_])){RUN})*") for each in ("_'-", "_-")}
+ELIDED = re.compile("(?:[cdjlmnsty]|qu|(?:jus|lors|puis|quoi)qu)'")
+
+
+def new_words(of: Tokenizer, part: str) -> list[str]:
+    """The words of spaced text by the rules of each language, one after another."""
+    fold = folding(of.language).word
+    found: list[str] = []
+    # Marks and joiners belong to words, which other characters of ASCII separate.
+    part = " ".join(
+        map(fold, re.sub(r"[\0-\x7f]", lambda each: each[0] if re.match(r"[\w'-]", each[0]) else " ", part).split())
+    )
+    for match in JOINED["_'-"].finditer(part):
+        word = match[0].removesuffix("'s")
+        while of.language == "fr" and (elided := ELIDED.match(word)) and elided.end() < len(word):
+            found += [elided[0][:-1]] * (not lost_vowel(of, elided[0][:-1]))
+            word = word[elided.end() :]
+        if not (of.language == "fr" and part[match.end() : match.end() + 1] == "'" and lost_vowel(of, word)):
+            found.append(word)
+    return found
+
+
+def lost_vowel(of: Tokenizer, word: str) -> bool:
+    return any(word + vowel in of.stop_words for vowel in ("", *"aeio"))
+
+
 def plain_tokens(of: Tokenizer, text: str) -> list[str]:
     """The tokens of a text, as the documentation of `Tokenizer` defines them."""
 
     def spaced(part: str) -> list[str]:
+        if of.rules > 1:
+            return new_words(of, part)
         return [word.removesuffix("'s") for word in WORDS[of.elides].findall(part.casefold().replace("_", " "))]
 
-    text = EMAIL.sub(" ", URL.sub(" ", normalise(without_html(text) if of.strip_html else text)))
+    text = without_html(text) if of.strip_html else text
+    if of.rules > 1:
+        text = re.sub("[™℠]", " ", text).replace("´", "'")
+    text = EMAIL.sub(" ", URL.sub(" ", normalise(text)))
+    fold = str.casefold if of.rules == 1 else folding(of.language).word
     if of._segment is None:
         words = spaced(text)
     else:
         words = []
-        cut = of._segment(replace_surrogates(text))
+        if of.rules == 1:
+            cut = of._segment(replace_surrogates(text))
+        else:
+            cut = list(of._segment(replace_surrogates(unseen.sub("", text))))
+            cut = without_torn_words(cut, of._joins, of._segment) if of.language == "zh" else cut
         for unspaced, group in groupby(cut, key=lambda part: UNSPACED.search(part) is not None):
             parts = list(group)
-            words += [part.strip().casefold() for part in parts] if unspaced else spaced("".join(parts))
+            words += [fold(part.strip()) for part in parts] if unspaced else spaced("".join(parts))
     return [
         word
         for word in words
-        if len(word) >= of.min_length and word not in of.stop_words and (of.keep_numbers or any(map(str.isalpha, word)))
+        if len(word) >= of.min_length
+        and word not in of.stop_words
+        and (any(map(str.isalpha, word)) or (of.keep_numbers and (of.rules == 1 or any(map(str.isalnum, word)))))
     ]
 
 
@@ -95,10 +135,11 @@ def test_addresses_are_those_of_plain_expressions(text):
 @pytest.mark.parametrize(
     "language", [pytest.param(each, marks=[needs_icu] if each in ICU_LANGUAGES else []) for each in LANGUAGES]
 )
-@given(text=ANY, other=MIXED, open=st.booleans())
-def test_tokens_are_those_of_plain_expressions(language, text, other, open):
+@given(text=ANY, other=MIXED, open=st.booleans(), rules=st.sampled_from([1, 2]))
+def test_tokens_are_those_of_plain_expressions(language, text, other, open, rules):
     rest = {"min_length": 1, "keep_numbers": True, "stop_words": None, "strip_html": False} if open else {}
     tokenizer = make_tokenizer(language, **rest)
+    tokenizer = Tokenizer.model_validate(tokenizer.model_dump() | {"rules": rules})
     expected = [plain_tokens(tokenizer, each) for each in (text, other)]
     assert [tokenizer(text), tokenizer(other)] == expected
     found: list[list[str]] = [[]]

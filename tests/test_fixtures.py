@@ -35,7 +35,10 @@ def test_models_give_the_theta_that_they_gave(saved):
 
 
 def test_a_corpus_is_the_same(saved):
-    assert digest(content(tl.Corpus.load(saved / "corpus", verify=True))) == digest(content(corpus()))
+    tokenizer = repr(corpus().tokenizer)
+    then = tokenizer.replace("rules=2", "rules=1")
+    expected = [then if isinstance(part, str) and part == tokenizer else part for part in content(corpus())]
+    assert digest(content(tl.Corpus.load(saved / "corpus", verify=True))) == digest(expected)
 
 
 def test_a_run_is_the_same(saved):

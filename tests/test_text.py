@@ -39,7 +39,7 @@ def words(text, language="en", stop_words=None, **settings):
     ("text", "expected"),
     [
         ("The CAT's state-of-the-art Café", ["the", "cat", "state-of-the-art", "café"]),
-        ("snake_case 'quoted' -dash- end-", ["snake", "case", "quoted", "dash", "end"]),
+        ("snake_case 'quoted' -dash- end-", ["snake_case", "quoted", "dash", "end"]),
         ("don’t it’s dog’s", ["don't", "it", "dog"]),
         ("1990s 2024 3.14 x2", ["1990s", "x2"]),
         ("see https://a.b/c?d=e, www.x.org or me@x.co.uk now", ["see", "or", "now"]),
@@ -102,7 +102,52 @@ def test_words_of_a_user_dictionary_that_are_never_found(tmp_path, caplog):
     assert tokenizer("马克·吐温谈iPhone 手机") == ["马克", "吐温", "iphone", "手机"]
     assert len(caplog.messages) == 1
     assert "3 of 4 words are never found" in caplog.messages[0]
-    assert "the first one is '马克·吐温'" in caplog.messages[0]
+    assert "such as '马克·吐温' ('马克', '吐温'), 'iPhone 手机' ('iphone', '手机'), " in caplog.messages[0]
+
+
+def test_entries_with_punctuation_and_rare_characters_are_found(tmp_path, caplog):
+    pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
+    path = tmp_path / "own.txt"
+    path.write_text("C++\nC#\neasy_install\nnode.js\nAT&T\nw底\n𠮷野家\n㐂屋 5 n\niPhone手机\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        tokenizer = make_tokenizer("zh", None, path)
+    assert not caplog.messages
+    assert tokenizer("学C++和c#，用easy_install装node.js；AT&T在𠮷野家、㐂屋") == [
+        *("c++", "c#", "easy_install", "node.js", "at&t", "𠮷野家", "㐂屋")
+    ]  # fmt: skip
+    assert tokenizer("w底 W底 IPHONE手机 iphone手机") == ["w底", "w底", "iphone手机", "iphone手机"]
+    assert words("𠮷", "zh", min_length=1) == ["𠮷"]
+
+
+def test_a_dictionary_does_not_tear_words_of_other_scripts(tmp_path):
+    pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
+    path = tmp_path / "own.txt"
+    path.write_text("w底\n底a\n", encoding="utf-8")
+    tokenizer = make_tokenizer("zh", None, path, min_length=1)
+    assert tokenizer("wow底部") == ["wow", "底部"]
+    assert tokenizer("海底abc，海底a。") == ["海底", "abc", "海", "底a"]
+    assert tokenizer("wow底" * 50) == ["wow", "底"] * 50
+    assert words("wifi座 AT恤 at恤 T恤", "zh", min_length=1) == ["wifi", "座", "at", "恤", "at", "恤", "t恤"]
+
+
+def test_stop_words_that_are_never_removed_are_named(caplog):
+    with caplog.at_level(logging.WARNING, "topicloom"):
+        found = make_tokenizer("en", ["New York", "john's", "C++", "machine_learning", "Mr.", "it's"])
+    assert found("machine_learning mr. dogs") == ["dogs"]
+    assert len(caplog.messages) == 1
+    assert "3 of 5 words are never removed" in caplog.messages[0]
+    assert "'New York' ('new', 'york'), \"john's\" ('john'), 'C++' ('c')" in caplog.messages[0]
+
+
+def test_saved_tokenizers_keep_their_rules():
+    old = {"kind": "language", "language": "tr", "stop_words": ["için"], "strip_html": True}
+    again = tokenizer_from_settings(old)
+    assert again.rules == 1
+    assert again("İçin IŞIK machine_learning") == ["i̇çin", "işik", "machine", "learning"]
+    assert tokenizer_from_settings(old | {"language": "fr"})("aujourd'hui") == ["aujourd", "hui"]
+    assert tokenizer_from_settings(json.loads(again.model_dump_json())) == again
+    assert pickle.loads(pickle.dumps(again))("IŞIK") == ["işik"]
+    assert make_tokenizer("tr").rules == 2
 
 
 @needs_icu

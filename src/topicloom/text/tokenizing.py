@@ -15,7 +15,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -24,11 +24,16 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 from ..errors import InputError, MissingExtraError, SettingError
 from ..messages import brief, type_with_article
 from ..settings import import_named, is_allowed
+from .folding import folding, unseen
 from .languages import ICU_LANGUAGES, UNSPACED, language_code, read_words, stop_words
 from .recognition import detect_language
 from .strings import normalise, replace_surrogates
 
 logger = logging.getLogger("topicloom")
+
+# The version of the rules by which texts are cut and words are folded. It is saved with each tokenizer. Version 1 has
+# one case folding for all languages, splits at "_", and cuts every word of an eliding language at its apostrophes.
+RULES: Literal[2] = 2
 
 # Addresses in texts, which are removed before a text is split into words.
 #
@@ -178,10 +183,16 @@ class Cache(dict[Key, Value], Generic[Key, Value]):
         return value
 
 
-def inner_characters(joiners: str) -> bytes:
-    """Return a table for `spaced_pieces`: letters and digits in lower case, joiners, all beyond ASCII; else a blank."""
+def inner_characters(joiners: str, folds: bool = True) -> bytes:
+    """Return a table for `spaced_pieces`: letters and digits in lower case, joiners, all beyond ASCII; else a blank.
+
+    Args:
+        joiners: ASCII characters besides letters and digits that a token may contain.
+        folds: whether I is an i in capitals; otherwise, letters keep their case.
+    """
     kept = f"{joiners}{BOUNDARY}".encode()
-    return bytes(c if c >= 128 or chr(c).isalnum() or c in kept else 32 for c in range(256)).lower()
+    table = bytes(c if c >= 128 or chr(c).isalnum() or c in kept else 32 for c in range(256))
+    return table.lower() if folds else table
 
 
 def joined(texts: Sequence[str]) -> str:
@@ -216,12 +227,15 @@ def spaced_pieces(text: str, table: bytes) -> list[bytes]:
     return text.encode("utf-8", "surrogatepass").translate(table).split()
 
 
+_JOINS, _HAS_SPACED_EDGE = 1, 2
+
+
 def join_runs(pieces: list[str], joins: Mapping[str, int]) -> list[str]:
     """Join the pieces of a segmenter that a token may cross.
 
     Args:
         pieces: the pieces.
-        joins: 1 for each piece that is joined to neighbours of which this is true, too; 0 for others.
+        joins: 1 for each piece that is joined to neighbours of which this is true, too; another number for others.
     """
     flags = bytes(map(joins.__getitem__, pieces))
     if b"\1\1" not in flags:
@@ -235,36 +249,83 @@ def join_runs(pieces: list[str], joins: Mapping[str, int]) -> list[str]:
     return found + pieces[place:]
 
 
+_SPACED_START = re.compile(rf"[^\W_{UNSPACED.pattern[1:-1]}]+")
+_SPACED_END = re.compile(rf"[^\W_{UNSPACED.pattern[1:-1]}]+\Z")
+
+
+def without_torn_words(pieces: list[str], joins: Mapping[str, int], segment: Segmenter) -> list[str]:
+    """Cut again where an entry of a dictionary begins or ends inside of a word of a spaced script: w底 in "wow底".
+
+    Args:
+        pieces: the pieces of the segmenter.
+        joins: 2 for each piece that begins or ends with such a letter and is not joined to others, or another number.
+        segment: the segmenter.
+    """
+    if _HAS_SPACED_EDGE not in map(joins.__getitem__, pieces):
+        return pieces
+    done: list[str] = []
+    rest = pieces[::-1]
+    while rest:
+        end = done and _SPACED_END.search(done[-1])
+        start = end and _SPACED_START.match(rest[-1])
+        if not (end and start and _HAS_SPACED_EDGE in (joins[done[-1]], joins[rest[-1]])):
+            done.append(rest.pop())
+            continue
+        before, run, after = [done.pop()], "", [rest.pop()]
+        while done and end.start() == 0 and (end := _SPACED_END.search(done[-1])):
+            before.append(done.pop())
+        while rest and start.end() == len(after[-1]) and (start := _SPACED_START.match(rest[-1])):
+            after.append(rest.pop())
+        left, right = "".join(before[::-1]), "".join(after)
+        end, start = _SPACED_END.search(left), _SPACED_START.match(right)
+        assert end
+        assert start
+        run = end[0] + start[0]
+        before, after = [left[: end.start()]], [right[start.end() :]]
+        while done and before[-1] and _is_unspaced_word(done[-1]):
+            before.append(done.pop())
+        while rest and after[-1] and _is_unspaced_word(rest[-1]):
+            after.append(rest.pop())
+        done += segment("".join(before[::-1]))
+        done.append(run)
+        rest += list(segment("".join(after)))[::-1]
+    return done
+
+
+def _is_unspaced_word(piece: str) -> bool:
+    return all(map(UNSPACED.match, piece))
+
+
 # Word segmentation of scripts that are written without spaces.
 
 Segmenter = Callable[[str], Iterable[str]]
 
-# As in jieba: an entry of a user dictionary, and the characters that its words can have.
-_ENTRY = re.compile("(.+?)(?: [0-9]+)?(?: [a-z]+)?")
-_WORD = re.compile("[\u4e00-\u9fd5a-zA-Z0-9+#&._%-]+")
+_ENTRY = re.compile("(.+?)(?: [0-9]+)?(?: [a-z]+)?")  # of a user dictionary, as in jieba
+_JIEBA_HAN = range(0x9FD5, 0x4DFF, -1)  # rare characters are at the end
 
 
 @lru_cache(maxsize=8)
-def segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | None:
+def segmenter(language: str, user_dictionary: tuple[str, ...], rules: int = RULES) -> Segmenter | None:
     """Return the function that splits a language's text into words, or None for a language that is written with spaces.
 
     Args:
         language: a language code.
         user_dictionary: lines of a jieba dictionary; without any, Chinese is segmented by rjieba.
+        rules: the version of the rules.
 
     Raises:
         InputError: a line of the dictionary cannot be used.
         MissingExtraError: the segmenter is not installed.
     """
     if user_dictionary:
-        return _jieba_with(user_dictionary)
+        return _load(_jieba(), user_dictionary) if rules == 1 else _folding_jieba(user_dictionary)
     if language == "zh":
         try:
             import rjieba
         except ImportError:
             raise MissingExtraError.of("Chinese text", "rjieba", "zh") from None
         cut: Segmenter = rjieba.cut
-        return cut
+        return cut if rules == 1 else lambda text: cut(text.upper())  # most of its words with letters have capitals
     if language in ICU_LANGUAGES:
         try:
             from icu4py.breakers import WordBreaker
@@ -274,20 +335,7 @@ def segmenter(language: str, user_dictionary: tuple[str, ...]) -> Segmenter | No
     return None
 
 
-def check_dictionary(lines: Iterable[str]) -> None:
-    """Warn of the entries of a user dictionary that jieba reads, but finds in no text."""
-    entries = [entry[1] for entry in map(_ENTRY.fullmatch, lines) if entry]
-    if lost := [word for word in entries if not _WORD.fullmatch(word)]:
-        logger.warning(
-            "`user_dictionary`: %d of %d words are never found, because a blank or another character in them separates "
-            "words; the first one is %r. Each line is a word; its frequency and its tag may follow, after blanks",
-            len(lost),
-            len(entries),
-            lost[0],
-        )
-
-
-def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
+def _jieba() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -296,6 +344,11 @@ def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
         raise MissingExtraError.of("a user dictionary", "jieba", "zh") from None
     logging.getLogger("jieba").setLevel(logging.WARNING)
     own = jieba.Tokenizer()  # the tokenizer of jieba's module is shared by the whole process
+    own.initialize()
+    return own
+
+
+def _load(own: Any, user_dictionary: Iterable[str]) -> Segmenter:
     try:
         own.load_userdict(io.StringIO("\n".join(user_dictionary)))
     except ValueError as error:
@@ -305,6 +358,41 @@ def _jieba_with(user_dictionary: tuple[str, ...]) -> Segmenter:
         ) from None
     cut: Segmenter = own.cut
     return cut
+
+
+# Han characters that jieba does not take for letters, so that it finds no word with them.
+_UNKNOWN_HAN = re.compile("[\u3400-\u4dbf\u9fd6-\u9fff\U00020000-\U000323af]")
+
+
+def _folding_jieba(user_dictionary: tuple[str, ...]) -> Segmenter:
+    """Return jieba with a user dictionary that it finds in lower and upper case, and with all Han characters.
+
+    jieba reads the text in upper case, as most of its own words have it, and with another rare character in place of
+    each one that it does not know.
+    """
+    own = _jieba()
+    stand_ins: dict[int, str] = {}
+    if unknown := sorted(set(_UNKNOWN_HAN.findall("".join(user_dictionary)))):
+        used = {*own.FREQ, *"".join(user_dictionary)}
+        spare, *others = islice((each for each in map(chr, _JIEBA_HAN) if each not in used), len(unknown) + 1)
+        stand_ins = {ord(each): other for each, other in zip(unknown, others, strict=False)}
+        stand_ins |= {ord(other): spare for other in others}  # so that the rare character itself is not in an entry
+    entries = ((line, _ENTRY.fullmatch(line)) for line in user_dictionary)
+    cut = _load(own, (_upper(entry[1]).translate(stand_ins) + line[entry.end(1) :] for line, entry in entries if entry))
+
+    def segment(text: str) -> Iterator[str]:
+        begin = 0
+        read = _upper(text)
+        for piece in cut(read.translate(stand_ins) if stand_ins else read):
+            yield text[begin : begin + len(piece)]
+            begin += len(piece)
+
+    return segment
+
+
+def _upper(text: str) -> str:
+    """Return a text with its ASCII letters in upper case."""
+    return text.encode().upper().decode()
 
 
 # Tokens that come from the user: from a function of the user's own, or as documents that are lists of tokens.
@@ -462,23 +550,106 @@ def _checked(tokens: Iterable[str], dropped: frozenset[str]) -> list[str]:
 # a user dictionary is given; the other unspaced scripts are segmented by ICU's word breaker. English words inside such
 # text go through the same regular expression, so that they stay whole.
 
-_ELIDING_LANGUAGES = frozenset({"ca", "fr", "it", "lij"})  # l'homme is two words, don't is one
-_TABLES = {False: inner_characters("'-"), True: inner_characters("-")}  # by whether the apostrophe separates words
+_ELIDING_LANGUAGES = frozenset({"ca", "fr", "it", "lij"})
+_OLD_TABLES = {False: inner_characters("'-"), True: inner_characters("-")}  # by whether the apostrophe separates words
+_TABLES = {
+    "": inner_characters("'-_"),
+    "fi": inner_characters("'-_:"),
+    "he": inner_characters("'-_\""),
+    "sv": inner_characters("'-_:"),
+} | dict.fromkeys(("az", "tr"), inner_characters("'-_", folds=False))
+
+# l'homme is two words, and so is whatever follows one of these; aujourd'hui and presqu'île are one, as don't is.
+_ELIDED = {
+    "fr": "c|d|j|jusqu|l|lorsqu|m|n|puisqu|qu|quoiqu|s|t|y",
+    "ga": "b|d|m",
+    "gd": "b|d|dh|m",
+    "lb": "d|z",
+    "lg": "n|e?[bgklmtwyz][wy]?",
+}
+_SPLIT_AT_APOSTROPHES = frozenset({"ca", "it", "lij"})  # any vowel may be elided, and pronouns follow verbs
+# The vowels that a stop word may have lost before an apostrophe (dell'), or before a hyphen (dintr-o).
+_LOST_VOWELS = dict.fromkeys(["ca", "fr", "ga", "gd", "it", "lb", "lg", "lij"], "aeio") | {
+    "el": "αειουω", "grc": "αειουω", "ro": "aeiuăâî",
+}  # fmt: skip
+
+
+class _Spelling:
+    """How words of a language are cut out of folded text, and which elided words are stop words.
+
+    Args:
+        language: a language code.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.splits = language in _SPLIT_AT_APOSTROPHES
+        self.clitic = re.compile(f"({_ELIDED[language]})'(?=.)") if language in _ELIDED else None
+        self.lost = _LOST_VOWELS.get(language, "")
+        self.hyphens = language == "ro"
+        self.leads = language == "ca"  # els after a vowel is 'ls
+        # UAX 29 lets the middle dot join letters, the colon only in the languages that CLDR names, and the quotation
+        # mark between Hebrew letters. A full stop never joins here, and a hyphen does.
+        joiners = ["[-_]" if self.splits else "['_-]"]
+        letter, mark = r"[^\W\d_]", _marks()
+        if language not in ("el", "grc"):  # where NFKC makes the middle dot of the semicolon
+            joiners.append(rf"(?<={letter})·(?={letter})")
+        if language in ("fi", "sv"):
+            joiners.append(rf"(?<={letter}):(?={letter})")
+        if language == "he":
+            joiners.append('(?<=[א-ת])"(?=[א-ת])')
+        run = rf"[^\W_](?:[^\W_]|[{mark}])*"
+        self.pattern = re.compile(rf"{run}(?:(?:{'|'.join(joiners)}){run})*")
+
+    def words(self, text: str, stop_words: frozenset[str]) -> Iterator[str]:
+        """Yield the words of a folded text, without elided stop words.
+
+        Args:
+            text: the text.
+            stop_words: folded stop words; those that are not elided are not removed.
+        """
+        for found in self.pattern.finditer(text):
+            word = found[0]
+            if "'" in word:
+                word = word.removesuffix("'s")
+                while self.clitic and (elided := self.clitic.match(word)):
+                    if not self._is_elided(elided[1], stop_words):
+                        yield elided[1]
+                    word = word[elided.end() :]
+            if self.lost and stop_words:
+                begin, end = found.span()
+                if text[end : end + 1] == "'" and self._is_elided(word, stop_words):
+                    continue
+                if self.leads and text[begin - 1 : begin] == "'" and f"e{word}" in stop_words:
+                    continue
+                if self.hyphens and "-" in word and all(self._is_elided(each, stop_words) for each in word.split("-")):
+                    continue
+            yield word
+
+    def _is_elided(self, word: str, stop_words: frozenset[str]) -> bool:
+        return word in stop_words or any(word + vowel in stop_words for vowel in self.lost)
+
+
+@cache
+def _spelling(language: str) -> _Spelling:
+    return _Spelling(language)
 
 
 class Tokenizer(BaseModel):
     """The tokenizer of one language, which turns a text into a list of tokens.
 
-    Text is NFKC-normalised and casefolded. HTML, addresses (URLs and e-mail), punctuation and emoji leave no tokens. A
-    token is a run of letters and digits, which may be joined by hyphens and apostrophes; a trailing 's is removed.
+    Text is NFKC-normalised, and words are folded as their language asks: Turkish I becomes ı, Arabic words lose their
+    vowel marks. HTML, addresses (URLs and e-mail), punctuation and emoji leave no tokens. A token is a run of letters
+    and digits, which may be joined by hyphens, apostrophes and single underscores; a trailing 's is removed. The page
+    docs/text.md has the rules of each language.
 
     Args:
         language: a code from languages().
-        stop_words: words to remove, normalised and casefolded.
+        stop_words: words to remove, folded. The elided forms of these words are removed, too.
         min_length: the minimum number of characters of a token.
         keep_numbers: keep tokens without any letter, such as 2024.
         user_dictionary: lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"), for Chinese.
         strip_html: remove HTML tags and decode entities first. Text without HTML is not affected.
+        rules: the version of the rules. Tokenizers that were saved before there were rules for each language have 1.
 
     Examples:
         >>> from topicloom.text import Tokenizer
@@ -496,6 +667,7 @@ class Tokenizer(BaseModel):
     keep_numbers: bool = False
     user_dictionary: tuple[str, ...] = ()
     strip_html: bool = True
+    rules: Literal[1, 2] = RULES
 
     def __call__(self, document: str) -> list[str]:
         """Split one text into tokens.
@@ -519,13 +691,19 @@ class Tokenizer(BaseModel):
                 raise InputError(f"expected a text, got {type_with_article(document)}: {brief(document)}")
         if self.strip_html:
             documents = [without_html(text) if "<" in text or "&" in text else text for text in documents]
-        texts = [text if text.isascii() else normalise(text) for text in documents]
+        prepare = normalise if self.rules == 1 else _prepared
+        texts = [text if text.isascii() else prepare(text) for text in documents]
         if self._segment is None:
-            return spaced_pieces(without_addresses(joined(texts)), _TABLES[self.elides])
+            return spaced_pieces(without_addresses(joined(texts)), self._table)
+        if self.rules > 1:
+            texts = [text if text.isascii() else unseen.sub("", text) for text in texts]
         found: list[str] = []
         if self.language == "zh":  # jieba's words do not cross a boundary; ICU's may
             for text in in_blocks(texts):
-                found += join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
+                pieces = list(self._segment(replace_surrogates(without_addresses(text))))
+                if self.rules > 1:
+                    pieces = without_torn_words(pieces, self._joins, self._segment)
+                found += join_runs(pieces, self._joins)
             return found
         for text in texts:
             pieces = join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
@@ -537,21 +715,26 @@ class Tokenizer(BaseModel):
         """Return the tokens of a piece."""
         text = piece.decode("utf-8", "surrogatepass") if isinstance(piece, bytes) else piece
         if text.isalpha():  # the most frequent case, and one word in every script
-            word = text.casefold()
+            word = self._fold(text)
             return (word,) if len(word) >= self.min_length and word not in self._dropped else ()
-        if isinstance(piece, str) and UNSPACED.search(text):
-            word = text.strip().casefold()
+        if isinstance(piece, str) and (text in self._entries or UNSPACED.search(text)):
+            word = self._fold(text.strip())
             return (word,) if self._keeps(word) else ()
-        return tuple(filter(self._keeps, self._words(text.casefold())))
+        return tuple(filter(self._keeps, self._words(self._fold(text))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers receive the settings alone, because segmenters cannot be pickled. They keep what they have cached.
         return _restored, (self.model_dump_json(),)
 
     @property
+    def fold(self) -> Callable[[str], str]:
+        """The function that folds text that `normalise` returned, letter by letter."""
+        return str.casefold if self.rules == 1 else folding(self.language).text
+
+    @property
     def elides(self) -> bool:
-        """Whether an apostrophe separates words, as in French, and does not join them."""
-        return self.language in _ELIDING_LANGUAGES
+        """Whether an apostrophe separates words, as in French, and does not join them, with few exceptions."""
+        return self.language in _ELIDING_LANGUAGES or (self.rules > 1 and self.language in _ELIDED)
 
     @property
     def is_segmented(self) -> bool:
@@ -561,9 +744,13 @@ class Tokenizer(BaseModel):
     def _keeps(self, word: str) -> bool:
         if len(word) < self.min_length or word in self._dropped:
             return False
-        return word.isalpha() or self.keep_numbers or any(map(str.isalpha, word))
+        if word.isalpha() or any(map(str.isalpha, word)):
+            return True
+        return self.keep_numbers and (self.rules == 1 or any(map(str.isalnum, word)))
 
-    def _words(self, text: str) -> list[str]:
+    def _words(self, text: str) -> Iterable[str]:
+        if self.rules > 1:
+            return _spelling(self.language).words(text, self._dropped)
         words: list[str] = _spaced_words(self.elides).findall(text.replace("_", " "))
         if "'s" in text:
             words = [word.removesuffix("'s") for word in words]
@@ -574,18 +761,57 @@ class Tokenizer(BaseModel):
         return frozenset(self.stop_words)
 
     @cached_property
+    def _fold(self) -> Callable[[str], str]:
+        return str.casefold if self.rules == 1 else folding(self.language).word
+
+    @cached_property
+    def _table(self) -> bytes:
+        if self.rules == 1:
+            return _OLD_TABLES[self.elides]
+        return _TABLES.get(self.language, _TABLES[""])
+
+    @cached_property
+    def _entries(self) -> frozenset[str]:
+        """Entries of the user dictionary that are no words of spaced text, such as C++, in both cases."""
+        if self.rules == 1:
+            return frozenset()
+        entries = [entry[1] for entry in map(_ENTRY.fullmatch, self.user_dictionary) if entry]
+        return frozenset(
+            spelled for word in entries if not UNSPACED.search(word) for spelled in (word, word.upper(), word.lower())
+        )
+
+    @cached_property
     def _tokens(self) -> Cache[Any, tuple[str, ...]]:
         return Cache(self.tokens_of)
 
     @cached_property
-    def _joins(self) -> Cache[str, bool]:
+    def _joins(self) -> Cache[str, int]:
         # The pieces of spaced scripts are joined again, and split like any spaced text.
         may_join = re.compile(rf"[\w{_marks()}'-]").search
-        return Cache(lambda piece: not UNSPACED.search(piece) and may_join(piece) is not None)
+        if self.rules == 1:
+            return Cache(lambda piece: not UNSPACED.search(piece) and may_join(piece) is not None)
+
+        def joins(piece: str) -> int:
+            if piece in self._entries or UNSPACED.search(piece):
+                return _HAS_SPACED_EDGE * bool(_SPACED_START.match(piece) or _SPACED_END.search(piece))
+            return _JOINS * bool(may_join(piece))
+
+        return Cache(joins)
 
     @cached_property
     def _segment(self) -> Segmenter | None:
-        return segmenter(self.language, self.user_dictionary)
+        return segmenter(self.language, self.user_dictionary, self.rules)
+
+
+# Signs that NFKC makes letters or blanks of. ´ stands for an apostrophe.
+_SIGNS = ("™", " "), ("℠", " "), ("´", "'")
+
+
+def _prepared(text: str) -> str:
+    for sign, other in _SIGNS:
+        if sign in text:
+            text = text.replace(sign, other)
+    return normalise(text)
 
 
 @lru_cache(maxsize=4)
@@ -594,6 +820,7 @@ def _restored(settings: str) -> Tokenizer:
 
 
 _A_FILE = "an existing file with one word on each line"
+_MOST_NAMED = 3  # words of a list in a warning
 AnyTokenizer = Tokenizer | CustomTokenizer | Pretokenized
 _ADAPTER: TypeAdapter[AnyTokenizer] = TypeAdapter(Annotated[AnyTokenizer, Field(discriminator="kind")])
 
@@ -641,17 +868,56 @@ def make_tokenizer(
         if code != "zh":
             raise InputError(f"`user_dictionary` is for Chinese, and the language is {code!r}; leave it out")
         lines = tuple(normalise(line) for line in _read_list(user_dictionary, "`user_dictionary`", _A_FILE))
-        check_dictionary(lines)
+    own, removed = _stop_words(stop_words, code, replace_stop_words)
     tokenizer = Tokenizer(
         language=code,
-        stop_words=resolve_stop_words(stop_words, code, replace_stop_words),
+        stop_words=removed,
         min_length=min_length,
         keep_numbers=keep_numbers,
         user_dictionary=lines,
         strip_html=strip_html,
     )
     tokenizer("")  # raises the error of a missing segmenter or a faulty dictionary here, not in a worker
+    _warn_of_lost_words(tokenizer, own)
     return tokenizer
+
+
+def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None:
+    """Warn of stop words and of entries of the user dictionary that the tokenizer does not give as one word.
+
+    Args:
+        tokenizer: the tokenizer.
+        stop_words: the stop words of the user.
+    """
+    cut = tokenizer.model_dump() | {"stop_words": ()}
+    known = _listed(tokenizer.language)
+    lists = [
+        (
+            "`stop_words`: %d of %d words are never removed, because the tokenizer does not give them as one word, "
+            "such as %s; give the words that it gives",
+            [word for word in stop_words if word not in known],
+            Tokenizer.model_validate(cut | {"min_length": 1, "keep_numbers": True}),
+        ),
+        (
+            "`user_dictionary`: %d of %d words are never found, because the tokenizer does not give them as one word, "
+            "such as %s. Each line is a word; its frequency and its tag may follow, after blanks",
+            [entry[1] for entry in map(_ENTRY.fullmatch, tokenizer.user_dictionary) if entry],
+            Tokenizer.model_validate(cut),
+        ),
+    ]
+    for message, words, of in lists:
+        found = [(word, of(word)) for word in words]
+        lost = [(word, tokens) for word, tokens in found if tokens != [_folded_entry(word, of.language)]]
+        if lost:
+            examples = [
+                f"{word!r} ({', '.join(map(repr, tokens)) or 'no word'})" for word, tokens in lost[:_MOST_NAMED]
+            ]
+            logger.warning(message, len(lost), len(words), ", ".join(examples))
+
+
+def _folded_entry(word: str, language: str) -> str:
+    """Return the token that a word of a list stands for: d' is elided before a vowel, and "etc." ends a sentence."""
+    return folding(language).word(_prepared(word)).strip(" .'-_་")
 
 
 def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
@@ -667,7 +933,8 @@ def tokenizer_from_settings(settings: dict[str, Any]) -> AnyTokenizer:
         ['cat', 'sees', 'dog']
     """
     if isinstance(settings, dict) and settings.get("kind") == "language":
-        settings = {"strip_html": False, **settings}  # tokenizers saved before this setting left HTML in the text
+        # Tokenizers saved before there were these settings left HTML in the text, and had one set of rules.
+        settings = {"strip_html": False, "rules": 1, **settings}
     try:
         return _ADAPTER.validate_python(settings)
     except ValidationError as error:
@@ -690,9 +957,16 @@ def resolve_stop_words(
         InputError: a file cannot be read.
         SettingError: `replace` is set, and no words are given.
     """
+    return _stop_words(given, language, replace)[1]
+
+
+def _stop_words(
+    given: str | Path | Iterable[str] | None, language: str | None, replace: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the user's stop words as they are spelled, and all words to remove."""
+    own: list[str] = []
     if given is None or (isinstance(given, str) and given == "none"):
-        return ()
-    own: Iterable[str] = ()
+        return [], ()
     if isinstance(given, str) and given == "auto":
         if replace:
             raise SettingError("`replace_stop_words=True` needs the words to use instead; give them by `stop_words`")
@@ -701,11 +975,23 @@ def resolve_stop_words(
     else:
         own = _checked_words(given)
     if language is None:  # the user's own tokens are compared as they are spelled
-        return tuple(sorted(set(own)))
-    listed: frozenset[str] = frozenset() if replace else stop_words(language)
-    if language == "zh" and not replace:
-        listed |= stop_words("en")
-    return tuple(sorted({normalise(word).casefold() for word in {*own, *listed}}))
+        return own, tuple(sorted(set(own)))
+    found = {_folded_entry(word, language) for word in own}
+    if not replace:
+        found |= _listed_tokens(language)
+    return own, tuple(sorted(found - {""}))
+
+
+def _listed(language: str) -> frozenset[str]:
+    return stop_words(language) | stop_words("en") if language == "zh" else stop_words(language)
+
+
+@cache
+def _listed_tokens(language: str) -> frozenset[str]:
+    """Return the tokens of a language's stop words. Words that are cut into several stay as they are."""
+    of = Tokenizer(language=language, min_length=1, keep_numbers=True)
+    found = [(word, of(word)) for word in _listed(language)]
+    return frozenset(tokens[0] if len(tokens) == 1 else _folded_entry(word, language) for word, tokens in found)
 
 
 def _checked_words(given: Iterable[str]) -> list[str]:
@@ -752,14 +1038,23 @@ Span = tuple[int, int]
 _FARTHEST = 5000  # characters between a token and the next; a token that is not found costs no more than this
 
 
-def token_spans(text: str, tokens: Iterable[str]) -> list[Span | None]:
+Fold = Callable[[str], str]
+
+
+def fold_of(tokenizer: object) -> Fold:
+    """Return the function that folds text as a tokenizer does, letter by letter."""
+    return tokenizer.fold if isinstance(tokenizer, Tokenizer) else str.casefold
+
+
+def token_spans(text: str, tokens: Iterable[str], fold: Fold = str.casefold) -> list[Span | None]:
     """Return where each token begins and ends in a text; None for one that is not found.
 
     Args:
         text: the text.
-        tokens: its tokens in their order, normalised and casefolded, without those that the tokenizer dropped.
+        tokens: its tokens in their order, normalised and folded, without those that the tokenizer dropped.
+        fold: folds text as the tokenizer does.
     """
-    folded, places = _folded(text)
+    folded, places = _folded(text, fold)
     spans: list[Span | None] = []
     end = 0
     for token in tokens:
@@ -773,12 +1068,12 @@ def token_spans(text: str, tokens: Iterable[str]) -> list[Span | None]:
     return spans
 
 
-def excerpt(text: str, words: Iterable[str], length: int) -> str:
+def excerpt(text: str, words: Iterable[str], length: int, fold: Fold = str.casefold) -> str:
     """Return the part of a text that has the most of some words: at most `length` characters and two ellipses."""
     text = " ".join(text.split())
     if len(text) <= length:
         return text
-    folded, places = _folded(text)
+    folded, places = _folded(text, fold)
     hits = sorted(places[at] for word in set(words) for at in _occurrences(folded, word))
     start, most, last = 0, 0, 0
     for first, hit in enumerate(hits):
@@ -796,18 +1091,18 @@ def excerpt(text: str, words: Iterable[str], length: int) -> str:
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
+def _folded(text: str, fold: Fold) -> tuple[str, list[int]]:
     """Return the text as tokenizers compare it, and the place in the text of each of its characters and of the end."""
     if text.isascii():
-        return text.casefold(), list(range(len(text) + 1))
+        return fold(text), list(range(len(text) + 1))
     pieces: list[str] = []
     places: list[int] = []
     start = 0
     while start < len(text):
         end = start + 1
-        while end < len(text) and unicodedata.combining(text[end]):
+        while end < len(text) and (unicodedata.combining(text[end]) or text[end] == "\u200d"):
             end += 1
-        piece = normalise(text[start:end]).casefold()
+        piece = fold(normalise(text[start:end]))
         pieces.append(piece)
         places.extend([start] * len(piece))
         start = end

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..display import as_markup, printable
-from ..text.tokenizing import token_spans
+from ..text.tokenizing import Fold, token_spans
 from .typical import topics_of_words
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def coloured_text(
     theta: Array,
     components: Array,
     names: list[str],
+    fold: Fold = str.casefold,
 ) -> ColouredText:
     """Give each token of a document its most probable topic.
 
@@ -139,8 +140,9 @@ def coloured_text(
         theta: (K,) the topic shares of the document.
         components: (K, V) topics, whose rows sum to 1.
         names: the K names of the topics.
+        fold: folds text as the tokenizer does.
     """
-    spans = [None] * len(words) if text is None else token_spans(text, words)
+    spans = [None] * len(words) if text is None else token_spans(text, words, fold)
     known = np.array([columns.get(word, -1) for word in words], np.intp)
     weights = np.zeros((len(words), len(theta)))
     weights[known >= 0] = topics_of_words(theta, components, known[known >= 0])

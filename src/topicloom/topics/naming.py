@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, SettingError
-from ..text.tokenizing import token_spans
+from ..text.tokenizing import Fold, token_spans
 from .edits import checked_name
 
 logger = logging.getLogger("topicloom")
@@ -51,15 +51,16 @@ def names_by_words(
     return names
 
 
-def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str]) -> list[Phrase]:
+def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str], fold: Fold = str.casefold) -> list[Phrase]:
     """Return the phrases of a text, each as often as it occurs: two or three tokens with little between them.
 
     Args:
         text: the text.
         tokens: its tokens.
         known: the words that a phrase may consist of.
+        fold: folds text as the tokenizer does.
     """
-    spans = token_spans(text, tokens)
+    spans = token_spans(text, tokens, fold)
     found: list[Phrase] = []
     for first in range(len(tokens)):
         last = first

@@ -25,7 +25,7 @@ from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
 from ..settings import require_whole
 from ..text import Pretokenized
-from ..text.tokenizing import excerpt, with_allowed, without_html
+from ..text.tokenizing import excerpt, fold_of, with_allowed, without_html
 from .document_topics import DocumentTopics
 from .edits import numbers_in
 from .matching import DEFAULT_THRESHOLD, Matches, match
@@ -392,6 +392,7 @@ class Topics:
         else:
             chosen = typical.recent_documents(found.theta, found.times, found.empty, k, int(n))
         rows = []
+        fold = fold_of(self.corpus.tokenizer)
         for row in chosen.tolist():
             words = self._typical_words(row, k)
             text = None if found.texts is None else found.texts[row]
@@ -404,7 +405,7 @@ class Topics:
                     "label": None if found.labels is None else found.labels[row],
                     "time": time,
                     "words": words,
-                    "text": text if text is None or length is None else excerpt(text, words, length),
+                    "text": text if text is None or length is None else excerpt(text, words, length, fold),
                 }
             )
         columns = ("document", "id", "share", "label", "time", "words", "text")
@@ -1199,7 +1200,8 @@ class Topics:
         assert texts is not None
         known = frozenset(self.vocabulary[word] for word in ranked)
         rows = typical_documents(*self._weighted_documents, k)[:_NAMING_DOCUMENTS].tolist()
-        return [phrases_of(text, self._split(text) or [], known) for text in (texts[row] for row in rows)]
+        fold = fold_of(self.corpus.tokenizer)
+        return [phrases_of(text, self._split(text) or [], known, fold) for text in (texts[row] for row in rows)]
 
     def _embedding(self) -> tuple[Array, Array] | None:
         """Return the vectors of words and topics that the model has learned, or None if it has none."""
@@ -1223,7 +1225,8 @@ class Topics:
         elif text is not None and getattr(corpus.tokenizer, "strip_html", False):
             text = without_html(text)
         theta = np.asarray(found.theta[row], np.float64)
-        return coloured_text(text, words, self._columns, theta, self.components, list(self.names))
+        names, fold = list(self.names), fold_of(corpus.tokenizer)
+        return coloured_text(text, words, self._columns, theta, self.components, names, fold)
 
     @cached_property
     def _columns(self) -> dict[str, int]:

@@ -14,10 +14,11 @@ import logging
 import unicodedata
 import warnings
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -526,7 +527,8 @@ def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
         return {"kind": "spaces", "stop_words": list(tokenizer.stop_words)}
     if not isinstance(tokenizer, Tokenizer):  # a function of the user's, whose words may have capital letters
         settings = {"min_length": 1, "keep_numbers": True, "strip_html": False, "elides": False}
-        return {"kind": "longest", "stop_words": list(tokenizer.stop_words), "folds": _folds()} | settings
+        folds = _folds(str.casefold)
+        return {"kind": "longest", "stop_words": list(tokenizer.stop_words), "folds": folds} | settings
     return {
         "kind": "longest" if tokenizer.is_segmented else "words",
         "language": tokenizer.language,
@@ -535,18 +537,16 @@ def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
         "keep_numbers": tokenizer.keep_numbers,
         "strip_html": tokenizer.strip_html,
         "elides": tokenizer.elides,
-        "folds": _folds(),
+        "folds": _folds(tokenizer.fold),
     }
 
 
 @cache
-def _folds() -> dict[str, str]:
-    """Return the letters whose casefolded form is not their lower case, because browsers have only lower case."""
-    letters = map(chr, range(0x80, 0x1E944))
+def _folds(fold: Callable[[str], str]) -> dict[str, str]:
+    """Return the letters and marks whose folded form is not their lower case, because browsers have only lower case."""
+    letters = map(chr, chain(range(0x41, 0x5B), range(0x80, 0x1E944)))
     return {
-        each: each.casefold()
-        for each in letters
-        if unicodedata.category(each)[0] == "L" and each.casefold() != each.lower()
+        each: fold(each) for each in letters if unicodedata.category(each)[0] in "LM" and fold(each) != each.lower()
     }
 
 
