@@ -145,7 +145,7 @@ def hyphen(theirs, ours):
 
 def elision(theirs, ours):
     """UAX 29 joins at an apostrophe; an elided word is a token of its own in the languages that elide."""
-    return "'".join(ours) == "-".join(theirs).strip("'")
+    return "'".join(ours) == "-".join(theirs)
 
 
 def possessive(theirs, ours):

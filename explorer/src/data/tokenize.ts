@@ -15,6 +15,7 @@ const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}
 const URL_ = /(?:(?:https?|ftp):\/\/|\bwww\.)[!-~]+/gi;
 const EMAIL = /(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const LETTER = /\p{L}/u;
+const UNSEEN = /[\xad\u034f\u061c\u180b-\u180f\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\u{e0000}-\u{e0fff}]/gu;
 const ELEMENTS =
   "a|abbr|acronym|address|applet|area|article|aside|audio|b|base|basefont|bdi|bdo|big|blockquote|body|br|button|canvas|" +
   "caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|dir|div|dl|dt|em|embed|fieldset|" +
@@ -33,6 +34,7 @@ const ENTITY = /&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31})
 export class Tokenizer {
   readonly kind: TokenizerSettings["kind"];
   private readonly words: RegExp;
+  private readonly clitic: RegExp | null;
   private readonly stop: Set<string>;
   private readonly places = new Map<string, number>();
   private readonly longest: number = 1;
@@ -42,7 +44,9 @@ export class Tokenizer {
     vocabulary: string[],
   ) {
     this.kind = settings.kind;
-    this.words = new RegExp(`${RUN}(?:${settings.elides ? "-" : "['-]"}${RUN})*`, "gu");
+    const joiners = settings.spelling?.joiners ?? (settings.elides ? "-" : "['-]");
+    this.words = new RegExp(`${RUN}(?:(?:${joiners})${RUN})*`, "gu");
+    this.clitic = settings.spelling?.clitics ? new RegExp(`^(${settings.spelling.clitics})'(?=.)`, "u") : null;
     this.stop = new Set(settings.stop_words);
     vocabulary.forEach((word, number) => this.places.set(word, number));
     if (settings.kind === "longest") {
@@ -61,7 +65,9 @@ export class Tokenizer {
   tokens(text: string): Token[] {
     if (this.kind === "spaces") return this.find(text);
     if (this.settings.strip_html && /[<&]/.test(text)) text = withoutHtml(text);
-    return this.find(normalise(text).replace(URL_, " ").replace(EMAIL, " "));
+    if (!this.settings.spelling) return this.find(normalise(text).replace(URL_, " ").replace(EMAIL, " "));
+    text = normalise(text.replace(/[™℠]/g, " ").replace(/´/g, "'")).replace(URL_, " ").replace(EMAIL, " ");
+    return this.find(this.fold(text.replace(UNSEEN, "")));
   }
 
   /** The tokens of a text at their places in it, to colour them. */
@@ -104,9 +110,21 @@ export class Tokenizer {
   private between(text: string, start: number, end: number, found: Token[]): void {
     if (end <= start) return;
     const { min_length: shortest = 2, keep_numbers: numbers = false } = this.settings;
-    for (const match of text.slice(start, end).replace(/_/g, " ").matchAll(this.words)) {
+    const { spelling } = this.settings;
+    const part = text.slice(start, end);
+    for (const match of (spelling ? part : part.replace(/_/g, " ")).matchAll(this.words)) {
       let word = this.fold(normalise(match[0]));
       if (word.endsWith("'s")) word = word.slice(0, -2);
+      for (let elided; (elided = this.clitic?.exec(word)); word = word.slice(elided[0].length)) {
+        const number = this.places.get(elided[1]) ?? -1;
+        if (number >= 0 && !this.isElided(elided[1])) found.push({ word: number, start: start + match.index, end: start + match.index + elided[1].length });
+      }
+      if (spelling && this.stop.size) {
+        const [before, after] = [part[match.index - 1], part[match.index + match[0].length]];
+        if (spelling.lost && after === "'" && this.isElided(word)) continue;
+        if (spelling.leads && before === "'" && this.stop.has(`e${word}`)) continue;
+        if (spelling.hyphens && word.includes("-") && word.split("-").every((each) => this.isElided(each))) continue;
+      }
       if ((word.length < shortest || [...word].length < shortest) || this.stop.has(word)) continue;
       if (!numbers && !LETTER.test(word)) continue;
       const number = this.places.get(word) ?? this.places.get(match[0]) ?? -1;
@@ -114,11 +132,15 @@ export class Tokenizer {
     }
   }
 
+  private isElided(word: string): boolean {
+    return this.stop.has(word) || [...(this.settings.spelling?.lost ?? "")].some((vowel) => this.stop.has(word + vowel));
+  }
+
   /** Full case folding, which JavaScript does not have. */
   private fold(text: string): string {
     // eslint-disable-next-line no-control-regex
-    if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase();
     const folds = this.settings.folds ?? {};
+    if (/^[\x00-\x7f]*$/.test(text) && !folds.I) return text.toLowerCase();
     let out = "";
     for (const letter of text) out += folds[letter] ?? letter.toLowerCase();
     return out;

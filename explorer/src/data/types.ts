@@ -19,6 +19,15 @@ export interface Measure {
   digits: number;
 }
 
+/** How words are cut out of folded text, as `_Spelling` in text/tokenizing.py; older tokenizers have none. */
+export interface Spelling {
+  joiners: string; // what may stand between two parts of a word, as a regular expression
+  clitics: string; // words that are cut off at their apostrophe, likewise
+  lost: string; // the vowels that an elided stop word may have lost
+  leads: boolean; // whether an elided stop word may have lost an e at its beginning
+  hyphens: boolean; // whether words of elided stop words may be joined by hyphens
+}
+
 export interface TokenizerSettings {
   kind: "words" | "longest" | "spaces";
   language?: string;
@@ -27,6 +36,7 @@ export interface TokenizerSettings {
   keep_numbers?: boolean;
   strip_html?: boolean;
   elides?: boolean;
+  spelling?: Spelling;
   folds?: Record<string, string>;
 }
 

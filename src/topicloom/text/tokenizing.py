@@ -574,23 +574,33 @@ _LOST_VOWELS = dict.fromkeys(["ca", "fr", "ga", "gd", "it", "lb", "lg", "lij"], 
 }  # fmt: skip
 
 
-class _Spelling:
+LETTER = r"[^\W\d_]"
+
+
+class Spelling:
     """How words of a language are cut out of folded text, and which elided words are stop words.
 
     Args:
         language: a language code.
+
+    Attributes:
+        joiners: what may stand between two parts of a word, as a regular expression.
+        clitics: words that are cut off at their apostrophe, likewise.
+        lost: the vowels that an elided stop word may have lost.
+        leads: whether it may have lost an e at its beginning, after an apostrophe: Catalan els is 'ls.
+        hyphens: whether words of elided stop words may be joined by hyphens.
     """
 
     def __init__(self, language: str) -> None:
-        self.splits = language in _SPLIT_AT_APOSTROPHES
-        self.clitic = re.compile(f"({_ELIDED[language]})'(?=.)") if language in _ELIDED else None
+        self.clitics = _ELIDED.get(language, "")
+        self._clitic = re.compile(f"({self.clitics})'(?=.)") if self.clitics else None
         self.lost = _LOST_VOWELS.get(language, "")
         self.hyphens = language == "ro"
-        self.leads = language == "ca"  # els after a vowel is 'ls
+        self.leads = language == "ca"
         # UAX 29 lets the middle dot join letters, the colon only in the languages that CLDR names, and the quotation
         # mark between Hebrew letters. A full stop never joins here, and a hyphen does.
-        joiners = ["[-_]" if self.splits else "['_-]"]
-        letter, mark = r"[^\W\d_]", _marks()
+        joiners = ["[-_]" if language in _SPLIT_AT_APOSTROPHES else "['_-]"]
+        letter, mark = LETTER, _marks()
         if language not in ("el", "grc"):  # where NFKC makes the middle dot of the semicolon
             joiners.append(rf"(?<={letter})·(?={letter})")
         if language in ("fi", "sv"):
@@ -598,7 +608,8 @@ class _Spelling:
         if language == "he":
             joiners.append('(?<=[א-ת])"(?=[א-ת])')
         run = rf"[^\W_](?:[^\W_]|[{mark}])*"
-        self.pattern = re.compile(rf"{run}(?:(?:{'|'.join(joiners)}){run})*")
+        self.joiners = "|".join(joiners)
+        self._pattern = re.compile(rf"{run}(?:(?:{self.joiners}){run})*")
 
     def words(self, text: str, stop_words: frozenset[str]) -> Iterator[str]:
         """Yield the words of a folded text, without elided stop words.
@@ -607,11 +618,11 @@ class _Spelling:
             text: the text.
             stop_words: folded stop words; those that are not elided are not removed.
         """
-        for found in self.pattern.finditer(text):
+        for found in self._pattern.finditer(text):
             word = found[0]
             if "'" in word:
                 word = word.removesuffix("'s")
-                while self.clitic and (elided := self.clitic.match(word)):
+                while self._clitic and (elided := self._clitic.match(word)):
                     if not self._is_elided(elided[1], stop_words):
                         yield elided[1]
                     word = word[elided.end() :]
@@ -630,8 +641,9 @@ class _Spelling:
 
 
 @cache
-def _spelling(language: str) -> _Spelling:
-    return _Spelling(language)
+def spelling(language: str) -> Spelling:
+    """Return how words of a language are cut."""
+    return Spelling(language)
 
 
 class Tokenizer(BaseModel):
@@ -750,7 +762,7 @@ class Tokenizer(BaseModel):
 
     def _words(self, text: str) -> Iterable[str]:
         if self.rules > 1:
-            return _spelling(self.language).words(text, self._dropped)
+            return spelling(self.language).words(text, self._dropped)
         words: list[str] = _spaced_words(self.elides).findall(text.replace("_", " "))
         if "'s" in text:
             words = [word.removesuffix("'s") for word in words]

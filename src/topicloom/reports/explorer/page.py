@@ -32,6 +32,7 @@ from ...files import atomic_file
 from ...metrics import CATALOGUE
 from ...text import Pretokenized, Tokenizer
 from ...text.strings import replace_surrogates, require_utf8
+from ...text.tokenizing import LETTER, spelling
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
@@ -538,6 +539,18 @@ def tokenizer_settings(tokenizer: Any) -> dict[str, Any]:
         "strip_html": tokenizer.strip_html,
         "elides": tokenizer.elides,
         "folds": _folds(tokenizer.fold),
+        **({} if tokenizer.rules == 1 else {"spelling": _spelling_settings(tokenizer.language)}),
+    }
+
+
+def _spelling_settings(language: str) -> dict[str, Any]:
+    found = spelling(language)
+    return {
+        "joiners": found.joiners.replace(LETTER, r"\p{L}"),
+        "clitics": found.clitics,
+        "lost": found.lost,
+        "leads": found.leads,
+        "hyphens": found.hyphens,
     }
 
 
