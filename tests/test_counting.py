@@ -112,7 +112,11 @@ def plain_tokens(of: Tokenizer, text: str) -> list[str]:
             cut = of._segment(replace_surrogates(text))
         else:
             cut = list(of._segment(replace_surrogates(unseen.sub("", text))))
-            cut = without_torn_words(cut, of._joins, of._segment) if of.language == "zh" else cut
+            cut = (
+                without_torn_words(cut, bytes(map(of._joins.__getitem__, cut)), of._joins, of._segment)[0]
+                if of.language == "zh"
+                else cut
+            )
         for unspaced, group in groupby(cut, key=lambda part: UNSPACED.search(part) is not None):
             parts = list(group)
             words += [fold(part.strip()) for part in parts] if unspaced else spaced("".join(parts))

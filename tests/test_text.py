@@ -115,7 +115,7 @@ def test_entries_with_punctuation_and_rare_characters_are_found(tmp_path, caplog
     assert tokenizer("学C++和c#，用easy_install装node.js；AT&T在𠮷野家、㐂屋") == [
         *("c++", "c#", "easy_install", "node.js", "at&t", "𠮷野家", "㐂屋")
     ]  # fmt: skip
-    assert tokenizer("w底 W底 IPHONE手机 iphone手机") == ["w底", "w底", "iphone手机", "iphone手机"]
+    assert tokenizer("w底 W底 IPHONE手机 iphone手机 Node.JS") == ["w底", "w底", "iphone手机", "iphone手机", "node.js"]
     assert words("𠮷", "zh", min_length=1) == ["𠮷"]
 
 

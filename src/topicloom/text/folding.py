@@ -88,6 +88,7 @@ class Folding:
     def __init__(self, language: str) -> None:
         rules = _RULES.get(language, _Rules())
         self.first = str.maketrans(rules.first)
+        self.is_plain = rules == _Rules()
         self._is_ascii_alike = not rules.first
         self._split = rules.split
         self._marks = re.compile(f"[{rules.marks}]") if rules.marks else None
@@ -114,6 +115,10 @@ class Folding:
 
     def word(self, word: str) -> str:
         """Fold a word that `normalise` returned."""
+        if self.is_plain and word.isalpha():  # most words; there are no marks and no joiners
+            folded = word.casefold()
+            if folded == word or folded.isascii():
+                return folded
         word = self.text(word)
         if "\u200c" in word or "\u200d" in word:
             word = _JOINERS.sub(_kept_joiner, word)

@@ -230,14 +230,17 @@ def spaced_pieces(text: str, table: bytes) -> list[bytes]:
 _JOINS, _HAS_SPACED_EDGE = 1, 2
 
 
-def join_runs(pieces: list[str], joins: Mapping[str, int]) -> list[str]:
+def join_runs(pieces: list[str], joins: Mapping[str, int], segment: Segmenter | None = None) -> list[str]:
     """Join the pieces of a segmenter that a token may cross.
 
     Args:
         pieces: the pieces.
         joins: 1 for each piece that is joined to neighbours of which this is true, too; another number for others.
+        segment: the segmenter, if its pieces may begin or end inside of a word of a spaced script.
     """
     flags = bytes(map(joins.__getitem__, pieces))
+    if segment is not None and b"\2" in flags:
+        pieces, flags = without_torn_words(pieces, flags, joins, segment)
     if b"\1\1" not in flags:
         return pieces
     found: list[str] = []
@@ -253,43 +256,55 @@ _SPACED_START = re.compile(rf"[^\W_{UNSPACED.pattern[1:-1]}]+")
 _SPACED_END = re.compile(rf"[^\W_{UNSPACED.pattern[1:-1]}]+\Z")
 
 
-def without_torn_words(pieces: list[str], joins: Mapping[str, int], segment: Segmenter) -> list[str]:
+def without_torn_words(
+    pieces: list[str], flags: bytes, joins: Mapping[str, int], segment: Segmenter
+) -> tuple[list[str], bytes]:
     """Cut again where an entry of a dictionary begins or ends inside of a word of a spaced script: w底 in "wow底".
 
     Args:
         pieces: the pieces of the segmenter.
+        flags: the number of each piece in `joins`.
         joins: 2 for each piece that begins or ends with such a letter and is not joined to others, or another number.
         segment: the segmenter.
+
+    Returns:
+        the pieces and their numbers.
     """
-    if _HAS_SPACED_EDGE not in map(joins.__getitem__, pieces):
-        return pieces
     done: list[str] = []
-    rest = pieces[::-1]
-    while rest:
-        end = done and _SPACED_END.search(done[-1])
-        start = end and _SPACED_START.match(rest[-1])
-        if not (end and start and _HAS_SPACED_EDGE in (joins[done[-1]], joins[rest[-1]])):
-            done.append(rest.pop())
+    done_flags = b""
+    place = flags.find(_HAS_SPACED_EDGE)
+    while place >= 0:
+        if _is_torn(pieces[max(place - 1, 0) : place + 1]):
+            begin, end = place - 1, place + 1
+        elif _is_torn(pieces[place : place + 2]):
+            begin, end = place, place + 2
+        else:
+            place = flags.find(_HAS_SPACED_EDGE, place + 1)
             continue
-        before, run, after = [done.pop()], "", [rest.pop()]
-        while done and end.start() == 0 and (end := _SPACED_END.search(done[-1])):
-            before.append(done.pop())
-        while rest and start.end() == len(after[-1]) and (start := _SPACED_START.match(rest[-1])):
-            after.append(rest.pop())
-        left, right = "".join(before[::-1]), "".join(after)
-        end, start = _SPACED_END.search(left), _SPACED_START.match(right)
-        assert end
-        assert start
-        run = end[0] + start[0]
-        before, after = [left[: end.start()]], [right[start.end() :]]
-        while done and before[-1] and _is_unspaced_word(done[-1]):
-            before.append(done.pop())
-        while rest and after[-1] and _is_unspaced_word(rest[-1]):
-            after.append(rest.pop())
-        done += segment("".join(before[::-1]))
-        done.append(run)
-        rest += list(segment("".join(after)))[::-1]
-    return done
+        # The word, with the pieces that it is torn into, and the unspaced text on both sides of it.
+        while begin > 0 and _is_torn(pieces[begin - 1 : begin + 1]):
+            begin -= 1
+        while _is_torn(pieces[end - 1 : end + 1]):
+            end += 1
+        text = "".join(pieces[begin:end])
+        word = next(found for found in _SPACED_START.finditer(text) if found.end() > len(pieces[begin]))
+        first, last = begin, end
+        while first > 0 and _is_unspaced_word(pieces[first - 1]):
+            first -= 1
+        while last < len(pieces) and _is_unspaced_word(pieces[last]):
+            last += 1
+        before = "".join(pieces[first:begin]) + text[: word.start()]
+        after = text[word.end() :] + "".join(pieces[end:last])
+        left, right = [*segment(before), word[0]], list(segment(after))
+        done += pieces[:first] + left
+        done_flags += flags[:first] + bytes(map(joins.__getitem__, left))
+        pieces, flags = right + pieces[last:], bytes(map(joins.__getitem__, right)) + flags[last:]
+        place = flags.find(_HAS_SPACED_EDGE)
+    return done + pieces, done_flags + flags
+
+
+def _is_torn(neighbours: list[str]) -> bool:
+    return len(neighbours) == 2 and bool(_SPACED_END.search(neighbours[0]) and _SPACED_START.match(neighbours[1]))
 
 
 def _is_unspaced_word(piece: str) -> bool:
@@ -607,17 +622,23 @@ class Spelling:
             joiners.append(rf"(?<={letter}):(?={letter})")
         if language == "he":
             joiners.append('(?<=[א-ת])"(?=[א-ת])')
-        run = rf"[^\W_](?:[^\W_]|[{mark}])*"
+        run = rf"[^\W_]+(?:[{mark}]+[^\W_]*)*"
         self.joiners = "|".join(joiners)
         self._pattern = re.compile(rf"{run}(?:(?:{self.joiners}){run})*")
 
-    def words(self, text: str, stop_words: frozenset[str]) -> Iterator[str]:
-        """Yield the words of a folded text, without elided stop words.
+    def words(self, text: str, stop_words: frozenset[str]) -> Iterable[str]:
+        """Return the words of a folded text, without elided stop words.
 
         Args:
             text: the text.
             stop_words: folded stop words; those that are not elided are not removed.
         """
+        if "'" not in text and not self.hyphens:
+            words: list[str] = self._pattern.findall(text)
+            return words
+        return self._words(text, stop_words)
+
+    def _words(self, text: str, stop_words: frozenset[str]) -> Iterator[str]:
         for found in self._pattern.finditer(text):
             word = found[0]
             if "'" in word:
@@ -707,17 +728,17 @@ class Tokenizer(BaseModel):
         texts = [text if text.isascii() else prepare(text) for text in documents]
         if self._segment is None:
             return spaced_pieces(without_addresses(joined(texts)), self._table)
-        if self.rules > 1:
-            texts = [text if text.isascii() else unseen.sub("", text) for text in texts]
         found: list[str] = []
         if self.language == "zh":  # jieba's words do not cross a boundary; ICU's may
             for text in in_blocks(texts):
-                pieces = list(self._segment(replace_surrogates(without_addresses(text))))
                 if self.rules > 1:
-                    pieces = without_torn_words(pieces, self._joins, self._segment)
-                found += join_runs(pieces, self._joins)
+                    text = unseen.sub("", text)
+                pieces = list(self._segment(replace_surrogates(without_addresses(text))))
+                found += join_runs(pieces, self._joins, None if self.rules == 1 else self._segment)
             return found
         for text in texts:
+            if self.rules > 1:
+                text = unseen.sub("", text)
             pieces = join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
             found += pieces if BOUNDARY not in text else (piece for piece in pieces if piece != BOUNDARY)
             found.append(BOUNDARY)
@@ -727,9 +748,11 @@ class Tokenizer(BaseModel):
         """Return the tokens of a piece."""
         text = piece.decode("utf-8", "surrogatepass") if isinstance(piece, bytes) else piece
         if text.isalpha():  # the most frequent case, and one word in every script
-            word = self._fold(text)
+            word = text.casefold()
+            if word != text or not self._is_plain:
+                word = self._fold(text)
             return (word,) if len(word) >= self.min_length and word not in self._dropped else ()
-        if isinstance(piece, str) and (text in self._entries or UNSPACED.search(text)):
+        if isinstance(piece, str) and (text.casefold() in self._entries or UNSPACED.search(text)):
             word = self._fold(text.strip())
             return (word,) if self._keeps(word) else ()
         return tuple(filter(self._keeps, self._words(self._fold(text))))
@@ -777,6 +800,10 @@ class Tokenizer(BaseModel):
         return str.casefold if self.rules == 1 else folding(self.language).word
 
     @cached_property
+    def _is_plain(self) -> bool:
+        return self.rules == 1 or folding(self.language).is_plain
+
+    @cached_property
     def _table(self) -> bytes:
         if self.rules == 1:
             return _OLD_TABLES[self.elides]
@@ -784,13 +811,12 @@ class Tokenizer(BaseModel):
 
     @cached_property
     def _entries(self) -> frozenset[str]:
-        """Entries of the user dictionary that are no words of spaced text, such as C++, in both cases."""
+        """Entries of the user dictionary that spaced text would not have as one word, such as C++, casefolded."""
         if self.rules == 1:
             return frozenset()
         entries = [entry[1] for entry in map(_ENTRY.fullmatch, self.user_dictionary) if entry]
-        return frozenset(
-            spelled for word in entries if not UNSPACED.search(word) for spelled in (word, word.upper(), word.lower())
-        )
+        folded = {word.casefold() for word in entries if not UNSPACED.search(word)}
+        return frozenset(word for word in folded if list(self._words(self._fold(word))) != [self._fold(word)])
 
     @cached_property
     def _tokens(self) -> Cache[Any, tuple[str, ...]]:
@@ -803,9 +829,13 @@ class Tokenizer(BaseModel):
         if self.rules == 1:
             return Cache(lambda piece: not UNSPACED.search(piece) and may_join(piece) is not None)
 
+        entries = self._entries
+
         def joins(piece: str) -> int:
-            if piece in self._entries or UNSPACED.search(piece):
-                return _HAS_SPACED_EDGE * bool(_SPACED_START.match(piece) or _SPACED_END.search(piece))
+            if "\u4e00" <= piece[0] <= "\u9fff" and "\u4e00" <= piece[-1] <= "\u9fff":  # nearly all
+                return 0
+            if UNSPACED.search(piece) or (entries and piece.casefold() in entries):
+                return _HAS_SPACED_EDGE * bool(_SPACED_START.match(piece) or _SPACED_START.match(piece[-1]))
             return _JOINS * bool(may_join(piece))
 
         return Cache(joins)
@@ -815,14 +845,10 @@ class Tokenizer(BaseModel):
         return segmenter(self.language, self.user_dictionary, self.rules)
 
 
-# Signs that NFKC makes letters or blanks of. ´ stands for an apostrophe.
-_SIGNS = ("™", " "), ("℠", " "), ("´", "'")
-
-
 def _prepared(text: str) -> str:
-    for sign, other in _SIGNS:
-        if sign in text:
-            text = text.replace(sign, other)
+    # Of these signs, NFKC makes letters or blanks. ´ stands for an apostrophe.
+    if "™" in text or "℠" in text or "´" in text:
+        text = text.replace("™", " ").replace("℠", " ").replace("´", "'")
     return normalise(text)
 
 
