@@ -687,7 +687,7 @@ class Corpus(WithFields):
         tokenizer = self.tokenizer
         if self.fields.texts is None or not isinstance(tokenizer, Tokenizer) or tokenizer.is_segmented:
             return {}
-        return cased_forms(self.fields.texts, self.vocabulary, str.casefold)
+        return cased_forms(self.fields.texts, self.vocabulary, tokenizer.fold_word)
 
     def reference(self, ordered: bool = False) -> Reference:
         """Return the corpus as a reference of coherence measures.

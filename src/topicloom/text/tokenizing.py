@@ -766,6 +766,10 @@ class Tokenizer(BaseModel):
         """The function that folds text that `normalise` returned, letter by letter."""
         return str.casefold if self.rules == 1 else folding(self.language).text
 
+    def fold_word(self, word: str) -> str:
+        """Fold a word that `normalise` returned."""
+        return self._fold(word)
+
     @property
     def elides(self) -> bool:
         """Whether an apostrophe separates words, as in French, and does not join them, with few exceptions."""
