@@ -762,7 +762,12 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 }
 # Settings without an effect on what is learned: of all models, and of one, whose page says so.
 INERT: dict[str, set[str]] = {
-    "TopicModel": {"n_topics", "random_state", "device", "fractional_counts", "verbose"},  # tried elsewhere
+    # Tried elsewhere.
+    "TopicModel": {
+        *("n_topics", "random_state", "device", "fractional_counts", "verbose"),
+        *("neighbours", "neighbour_tokens", "infer_with_neighbours"),
+    },
+    "NeuralTopicModel": {"encoder_reads"},
     "Loom": {"refine"},
 }
 # Values of shared settings that a model refuses, or that mean the same as its default because its code has no variance.

@@ -362,7 +362,7 @@ def _name(thing: Any) -> str:
 # "Training args:"; the name of the group stands before "args".
 
 # The groups in the order of their use. Groups with other names follow, and settings without a group come first.
-GROUPS = ("Main", "Text", "Shape", "Prior", "Training", "Collapse", "Run")
+GROUPS = ("Main", "Text", "Vectors", "Shape", "Prior", "Training", "Collapse", "Run")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,6 +34,7 @@ from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
 from ..display import html_table
 from ..distributed import current
+from ..embeddings.expansion import DocumentExpansion, given
 from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
 from ..files import as_path, atomic_directory, system_error
 from ..messages import counted
@@ -42,7 +43,7 @@ from ..nn.edited import EditedNetwork
 from ..nn.execution import full_precision, usual_device, with_gradients
 from ..nn.network import TopicNetwork
 from ..ranking import complete_names, topic_word_ids
-from ..settings import ReadableSettings, check_settings, from_text, settle_settings
+from ..settings import AtLeastOne, ReadableSettings, check_settings, from_text, settle_settings
 from ..text import TextEncoder, tokenizer_from_settings
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.edits import Edit
@@ -87,12 +88,12 @@ _MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
 # Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_",
 )  # fmt: skip
 # Attributes that `partial_fit` replaces or leaves alone. It changes others in place, such as weights.
 _NOT_CHANGED_IN_PLACE = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "components_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_",
 )  # fmt: skip
 # Settings that can make training fail. Messages name them in this order.
 _SUSPECTS = (
@@ -150,6 +151,16 @@ class TopicModel(
             Related words join them during training. The topic keeps its number.
         fractional_counts: whether matrices may contain fractions, such as weights. Not all models can use them.
 
+    Vectors args:
+        neighbour_tokens: how many tokens each training document gets from its nearest documents, if the documents have
+            vectors (document expansion, Tao et al. 2006). Documents that are near each other then have words in common,
+            which short texts often have not. The added tokens have hardly any effect on long documents. 0 is none.
+        neighbours: the number of nearest documents, by the cosine of the vectors.
+        infer_with_neighbours: whether new documents get tokens of their nearest training documents, too. The model
+            then keeps the vectors and the counts of the training documents, also in its files. Otherwise the encoder
+            infers the topics from the words and the vector of a document. A model without such an encoder always keeps
+            them.
+
     Run args:
         device: "cpu", "cuda", "cuda:1" or "mps"; "auto" is CUDA if it is available, and the CPU otherwise.
         verbose: 1 shows a progress bar on standard error, 0 shows nothing.
@@ -160,6 +171,7 @@ class TopicModel(
         word_counts_: (V,) the number of tokens of each word in the training documents.
         document_counts_: (V,) the number of training documents with each word.
         n_documents_: the number of training documents that are not empty.
+        n_lent_tokens_: the number of tokens that all training documents got from their neighbours.
         history_: a list with a dictionary for each epoch: the terms of the loss, and the measures of collapse.
         tokenizer_: the tokenizer of the training documents, which splits raw text in `transform`.
         n_features_in_: the size of the vocabulary V.
@@ -196,6 +208,9 @@ class TopicModel(
     seed_words: dict[int, list[str]] | None = None
     random_state: Annotated[int, Field(ge=0, lt=2**32)] | np.random.RandomState | None = None
     fractional_counts: bool = False
+    neighbour_tokens: Annotated[int, Field(ge=0)] = 20
+    neighbours: AtLeastOne = 20
+    infer_with_neighbours: bool = False
     device: str = "auto"
     verbose: Literal[0, 1] | bool = 0
 
@@ -344,7 +359,7 @@ class TopicModel(
             n_rows = learner.n_history_rows
             if snapshot is not None and snapshot.continued is not None:
                 n_rows = done + learner.rows_of(snapshot.continued.epochs)
-            reference = CorpusReference(corpus, "the training corpus", total=sum_of_ranks())
+            reference = CorpusReference(given(corpus), "the training corpus", total=sum_of_ranks())
             words = learner.vocabulary_, learner.word_counts_
             topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
             try:
@@ -387,7 +402,7 @@ class TopicModel(
         before = dict(vars(learner))
         with usual_device():
             if is_first:
-                learner.partial_fit_corpus(learner._begin(X, vocabulary))
+                learner.partial_fit_corpus(learner._begin(X, vocabulary, for_fit=False))
             elif not learner._learn_more(X, vocabulary):
                 return self
         if vars(self).get("network_") is not before.get("network_"):
@@ -482,8 +497,11 @@ class TopicModel(
         else:
             error.add_note(f"{kept[0].upper()}{kept[1:]}.")
 
-    def _begin(self, X: Any, vocabulary: Vocabulary | None, encoder: Any = None) -> Corpus:
-        """Check the settings, note the words of X, and return X as a corpus."""
+    def _begin(self, X: Any, vocabulary: Vocabulary | None, encoder: Any = None, *, for_fit: bool = True) -> Corpus:
+        """Check the settings, note the words of X, and return X as a corpus.
+
+        For `fit`, the documents also get words of their neighbours. A stream has only some of the documents at a time.
+        """
         settle_settings(self)
         self.check_combinations()
         if current().size > 1 and not self.uses_ranks:
@@ -499,12 +517,30 @@ class TopicModel(
             raise InputError("every document is empty, so there are no words to learn from")
         self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
         self.encoder_: TextEncoder | None = corpus.encoder
-        corpus = own_part(corpus)
-        self.word_counts_, self.document_counts_, self.n_documents_ = totals(corpus)
+        corpus = own_part(self._expanded(corpus) if for_fit else corpus)
+        self.word_counts_, self.document_counts_, self.n_documents_ = totals(given(corpus))
+        self.n_lent_tokens_ = float(totals(corpus)[0].sum() - self.word_counts_.sum())
         self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
         self.history_: list[dict[str, Any]] = []
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
+
+    def _expanded(self, corpus: Corpus) -> Corpus:
+        """Return training documents with words of their neighbours, if they have vectors and the settings ask for it.
+
+        If new documents will get such words too, the model keeps what that needs.
+        """
+        if corpus.vectors is None or not self.neighbour_tokens:
+            return corpus
+        expansion = DocumentExpansion(corpus.counts, corpus.vectors, self.neighbours, self.neighbour_tokens)
+        if self.infers_with_neighbours:
+            self.expansion_ = expansion
+        return expansion.of_training(corpus)
+
+    @property
+    def infers_with_neighbours(self) -> bool:
+        """Whether new documents get tokens of their nearest training documents before their topics are inferred."""
+        return self.infer_with_neighbours
 
     def _held_out(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         """Return documents for validation as a corpus over the words of training."""
@@ -528,7 +564,9 @@ class TopicModel(
     def reads_vectors(self) -> bool:
         """Whether inference needs the vectors of documents. Texts are then encoded by `encoder_`, if it is known."""
         network = vars(self).get("network_")
-        return network is None or "vectors" in network.fields  # during training, the network may not be known yet
+        if network is None or "vectors" in network.fields:  # during training, the network may not be known yet
+            return True
+        return hasattr(self.origin, "expansion_")
 
     @of_one_fit
     def documents(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
@@ -571,6 +609,9 @@ class TopicModel(
         if (epoch := vars(self).get("stopped_after_")) is not None:
             logger.warning("the training of this model was stopped after epoch %d; fit it again to finish it", epoch)
         corpus = self.documents(X)
+        expansion: DocumentExpansion | None = getattr(self.origin, "expansion_", None)
+        if expansion is not None and corpus.vectors is not None:
+            corpus = expansion.of_new(corpus)
         return document_topics(self.network_, corpus, posterior)
 
     def transform(self, X: Any) -> Array:
@@ -648,6 +689,8 @@ class TopicModel(
         if not corpus.counts.nnz:
             raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
+            # A vector was made from the whole text, so it would tell the words that are scored.
+            corpus = self._without_vectors(corpus)
             observed, scored = (_with_counts(corpus, half) for half in metrics.completion_split(corpus.counts))
             theta = document_topics(self.network_, observed).theta
             return log_likelihood(self.network_, theta, scored), scored.counts.sum(axis=1)
@@ -982,12 +1025,14 @@ class TopicModel(
         encoder: TextEncoder | None = vars(self).get("encoder_")
         if encoder is not None:
             config["encoder"] = encoder.as_json()
+        if self.n_lent_tokens_:
+            config["n_lent_tokens"] = self.n_lent_tokens_
         if isinstance(self.network_.fields, Mapping):
             config["fields"] = {name: kind for name, kind in self.network_.fields.items() if kind is not None}
         if applied is not None:
             config |= {"topic_names": self.given_names, "edited": applied.as_json(edited_network(self.network_))}
         learned = {name: getattr(self, name) for name in (*COUNTS, COMPONENTS)}
-        write_model(folder, config, self.network_, self.vocabulary_, learned)
+        write_model(folder, config, self.network_, self.vocabulary_, learned, getattr(self.origin, "expansion_", None))
 
     @classmethod
     @usual_device()
@@ -1016,6 +1061,7 @@ class TopicModel(
         model.n_documents_ = config["n_documents"]
         if model.n_documents_ < max(1, int(tensors["document_counts_"].max())):
             raise ValueError(f"{CONFIG} says that there were {model.n_documents_} documents, and {WEIGHTS} counts more")
+        model.n_lent_tokens_ = float(config.get("n_lent_tokens", 0))
         model.history_ = config["history"]
         if "stopped_after" in config:
             model.stopped_after_ = int(config["stopped_after"])
@@ -1052,7 +1098,7 @@ class TopicModel(
         counts = torch.from_numpy(self.word_counts_ + 1.0)
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
         log_frequency = (counts / counts.sum()).log().float()
-        sizes = self.n_documents_, float(self.word_counts_.sum())
+        sizes = self.n_documents_, float(self.word_counts_.sum()) + self.n_lent_tokens_
         seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
         return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, *sizes, seeds, self.fields_)
 
@@ -1113,13 +1159,29 @@ class TopicModel(
             left_out=left_out,
         )
         encoder: TextEncoder | None = vars(self).get("encoder_")
-        if encoder is None or not self.reads_vectors:
-            return corpus
-        if corpus.vectors is None:
-            return corpus if corpus.texts is None else corpus.with_vectors(encoder=encoder)
-        if corpus.encoder is not None:
-            corpus.encoder.require_same(encoder, "the training documents")
+        if encoder is not None and self.reads_vectors:
+            if corpus.vectors is None and corpus.texts is not None:
+                return corpus.with_vectors(encoder=encoder)
+            if corpus.encoder is not None:
+                corpus.encoder.require_same(encoder, "the training documents")
+        if self._may_lack_vectors and corpus.vectors is None:
+            logger.warning("the documents have no vectors, so their topics are inferred from their words alone")
+            return self._without_vectors(corpus)
         return corpus
+
+    @property
+    def _may_lack_vectors(self) -> bool:
+        """Whether the network reads vectors, and can do without them."""
+        return hasattr(self, "network_") and "vectors" in self.network_.optional_fields
+
+    def _without_vectors(self, corpus: Corpus) -> Corpus:
+        """Return documents with zero vectors if the network may lack vectors. A zero vector stands for no vector."""
+        if not self._may_lack_vectors:
+            return corpus
+        size = self.fields_["vectors"]
+        assert isinstance(size, int)
+        zero = np.broadcast_to(np.float16(0), (corpus.n_docs, size))  # takes no memory
+        return replace(corpus, fields=replace(corpus.fields, vectors=zero))
 
     def _columns(self) -> dict[str, int]:
         """Return the column of each word. It is computed once for each network."""

@@ -121,7 +121,7 @@ class DirichletNetwork(VariationalNetwork):
 
     def posterior(self, batch: Batch) -> SimplexPosterior:
         h = self.encoder(batch, self.noise)  # (B, H)
-        weights = self.weights(h, batch.counts.totals)
+        weights = self.weights(h, self.encoder.n_tokens(batch))
         if self.indicator is None or self.sparsity is None:
             return weights
         return SparsePosterior(weights, self.indicator(h), self.sparsity, self.temperature)

@@ -140,13 +140,13 @@ class EmbeddedTopicModel(NeuralTopicModel):
         self._start_vectors.append(placed)
         return placed
 
-    def _begin(self, X: Any, vocabulary: Vocabulary | None, encoder: Any = None) -> Corpus:
+    def _begin(self, X: Any, vocabulary: Vocabulary | None, encoder: Any = None, *, for_fit: bool = True) -> Corpus:
         if self.fixed_word_vectors and self.word_vectors is None:
             raise SettingError(
                 "`fixed_word_vectors=True` keeps the given word vectors as they are, but none are given; give "
                 "`word_vectors='vectors.txt'` or the like, or leave them to be learned by `fixed_word_vectors=False`"
             )
-        corpus = super()._begin(X, vocabulary, encoder)
+        corpus = super()._begin(X, vocabulary, encoder, for_fit=for_fit)
         self._start_vectors = []
         self._written = {} if self.word_vectors is None else corpus.written
         if self.word_vectors is not None:  # they are saved with the weights, and the gain may depend on them

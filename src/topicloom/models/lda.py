@@ -191,6 +191,10 @@ class LDA(TopicModel):
     eta: DirichletParameter | None = None
     n_jobs: AtLeastOne = 1
 
+    @property
+    def infers_with_neighbours(self) -> bool:
+        return True  # it has no encoder that reads vectors
+
     def build_network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
         return MeanFieldNetwork(len(words), self.n_topics)
 

@@ -11,13 +11,23 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from ..embeddings.expansion import DocumentExpansion
 from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
 from ..nn.execution import usual_device
 from ..settings import is_allowed
 from ..text import CustomTokenizer, TextEncoder
 from ..text.tokenizing import with_allowed
-from ..topics.saved import COMPONENTS, CONFIG, MODEL_FORMAT, WEIGHTS, find_model, read_config, read_vocabulary
+from ..topics.saved import (
+    COMPONENTS,
+    CONFIG,
+    MODEL_FORMAT,
+    NEIGHBOURS,
+    WEIGHTS,
+    find_model,
+    read_config,
+    read_vocabulary,
+)
 from ..training.batches import choose_device
 from . import imported_model, model_class
 from .base import TopicModel
@@ -87,12 +97,7 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     if written < kind.model_format:
         problem = f"{kind.__name__} had format {written}, and has format {kind.model_format} now"
         raise ModelFileError.other_form(folder / CONFIG, problem)
-    try:
-        tensors = load_file(folder / WEIGHTS)
-    except OSError as error:
-        raise ModelFileError.unreadable(folder / WEIGHTS, error) from None
-    except SafetensorError as error:
-        raise _damaged(folder / WEIGHTS, error) from error
+    tensors = _tensors(folder / WEIGHTS)
     words = read_vocabulary(folder)
     config["settings"]["device"] = device
     try:
@@ -100,6 +105,10 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
             model: TopicModel = _edited_model(kind, config, words, tensors)
         else:
             model = kind.from_saved(config, words, tensors)
+        if NEIGHBOURS in config["sha256"]:
+            parts = {name: tensor.numpy() for name, tensor in _tensors(folder / NEIGHBOURS).items()}
+            settings = model.origin.neighbours, model.origin.neighbour_tokens
+            model.origin.expansion_ = DocumentExpansion.of_arrays(parts, len(words), *settings)
     except InputError as error:
         raise ModelFileError(f"{folder / CONFIG} cannot be used: {error}") from error
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
@@ -113,6 +122,16 @@ def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device:
     if model.encoder_ is not None:
         model.encoder_ = model.encoder_.allowed(allowed)
     return model
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file, which stay on disk until they are read."""
+    try:
+        return load_file(path)
+    except OSError as error:
+        raise ModelFileError.unreadable(path, error) from None
+    except SafetensorError as error:
+        raise _damaged(path, error) from error
 
 
 def _edited_model(

@@ -18,7 +18,7 @@ from ..corpus import Corpus
 from ..distributed import Ranks, current, joined
 from ..errors import InputError, SettingError, TrainingDivergedError, TrainingInterrupted
 from ..nn.decoders import Criterion, FreeTopics, TopicLogits
-from ..nn.encoders import Activation, BagEncoder, EncoderInput, Target
+from ..nn.encoders import Activation, BagEncoder, EncoderInput, EncoderReads, Target
 from ..nn.execution import with_gradients
 from ..nn.layers import CodeNormKind
 from ..nn.network import AutoencoderNetwork, SeparationTerm, TopicNetwork
@@ -42,6 +42,8 @@ PLAIN: dict[str, Any] = {
     "min_diversity": 0.0,
     "background": False,
     "encoder_input": "raw",
+    "encoder_reads": "counts",
+    "neighbour_tokens": 0,
     "input_dropout": 0.0,
     "dropout": 0.0,
     "topic_gain": 1.0,
@@ -87,6 +89,8 @@ class NeuralTopicModel(TopicModel):
     Text args:
         encoder_input: the form in which the encoder receives the counts x of a document: "raw" is x, "l1" is x divided
             by its sum, "log1p" is log(1 + x), and "tfidf" weighs words by their inverse document frequency.
+        encoder_reads: what the encoder reads: "counts", "vectors" or "both". "auto" is "both" if the training documents
+            have vectors, and else "counts". With "both", a document without a vector is inferred from its words.
         input_dropout: the share of a document's words that are hidden from the encoder in each step of training.
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
             that frequent words need not be learned by every topic. "learned" learns a background, which starts at 0.
@@ -152,6 +156,7 @@ class NeuralTopicModel(TopicModel):
     hidden_size: AtLeastOne = 128
     activation: Activation = "softplus"
     encoder_input: EncoderInput = "log1p"
+    encoder_reads: EncoderReads | Literal["auto"] = "auto"
     input_dropout: Rate = 0.5
     dropout: Rate = 0.2
     background: bool | Literal["learned"] = True
@@ -201,6 +206,9 @@ class NeuralTopicModel(TopicModel):
 
     def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
         """Return the encoder that the settings describe: a module from a batch to (B, hidden_size)."""
+        reads = self.encoder_reads
+        if reads == "auto":
+            reads = "both" if "vectors" in words.fields else "counts"
         return BagEncoder(
             words.idf,
             self.hidden_size,
@@ -209,6 +217,9 @@ class NeuralTopicModel(TopicModel):
             input_dropout=self.input_dropout,
             output_dropout=self.dropout,
             activation=self.activation,
+            reads=reads,
+            vector_size=words.field_size("vectors") if reads != "counts" else 0,
+            vector_tokens=self.neighbour_tokens,
         )
 
     def build_separation_term(self, words: Words) -> SeparationTerm:

@@ -294,7 +294,7 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     if isinstance(network, MeanFieldNetwork):
         return PortableInference(average, topics=_mean_field(network))
     encoder = getattr(network, "encoder", None)
-    if type(encoder) is not BagEncoder or network.fields:
+    if type(encoder) is not BagEncoder or set(network.fields) - set(network.optional_fields):
         raise _not_portable(network)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), _refined(network))
 
@@ -345,6 +345,9 @@ class _Given(nn.Module):
 
     def forward(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         return self.hidden
+
+    def n_tokens(self, batch: Batch) -> Tensor:
+        return batch.counts.totals
 
 
 _SHARED = ("encoder", "decoder", "counting")  # large parts that the map from h to theta does not need

@@ -4,6 +4,7 @@ config.json           the model's class, settings, tokenizer and history, and th
                       model, the class and settings of the trained model, and the edits
 model.safetensors     the network's weights, the counts of words, and components_
 vocabulary.txt        one word on each line
+neighbours.safetensors  the counts and the vectors of the training documents, if inference needs them
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..corpus.fields import FieldKind
+from ..embeddings.expansion import DocumentExpansion
 from ..files import write_lines, write_manifest
 from ..settings import path_settings
-from ..topics.saved import COMPONENTS, CONFIG, VOCABULARY, WEIGHTS
+from ..topics.saved import COMPONENTS, CONFIG, NEIGHBOURS, VOCABULARY, WEIGHTS
 
 logger = logging.getLogger("topicloom")
 
@@ -37,6 +39,7 @@ def write_model(
     network: nn.Module,
     vocabulary: list[str],
     learned: Mapping[str, npt.NDArray[Any]],
+    expansion: DocumentExpansion | None = None,
 ) -> None:
     """Write the files of a model into an empty folder.
 
@@ -46,12 +49,18 @@ def write_model(
         network: the network, whose weights are written.
         vocabulary: the V words.
         learned: the counts of words and the topics, by the names of the attributes.
+        expansion: the training documents whose words new documents get, if inference needs them.
     """
     weights = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     arrays = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in learned.items()}
     save_file(weights | arrays, folder / WEIGHTS)
     write_lines(folder / VOCABULARY, vocabulary)
-    write_manifest(folder / CONFIG, dict(config), (WEIGHTS, VOCABULARY))
+    files = [WEIGHTS, VOCABULARY]
+    if expansion is not None:
+        parts = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in expansion.arrays().items()}
+        save_file(parts, folder / NEIGHBOURS)
+        files.append(NEIGHBOURS)
+    write_manifest(folder / CONFIG, dict(config), files)
 
 
 def fingerprint_of(network: nn.Module, vocabulary: Sequence[str]) -> str:

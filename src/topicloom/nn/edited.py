@@ -177,7 +177,7 @@ class EditedNetwork(TopicNetwork):
         super().__init__()
         self.base = base
         self.steps = nn.ModuleList(steps)
-        self.fields, self.needs_words = base.fields, base.needs_words
+        self.fields, self.optional_fields, self.needs_words = base.fields, base.optional_fields, base.needs_words
         with full_precision(), torch.inference_mode(False), torch.no_grad():
             if stages is None:
                 topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()

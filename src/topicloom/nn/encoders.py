@@ -25,10 +25,13 @@ from .layers import (
 from .sparse import Batch, SparseCounts, bag_product
 
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
+EncoderReads = Literal["counts", "vectors", "both"]
 Target = Literal["counts", "tfidf"]
 Activation = Literal["softplus", "relu", "tanh"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, so that nothing is divided by 0
+_VECTOR_SCALE = 3.0  # the initial weights of vectors, which have unit length, are this much larger than those of words
+_WITHOUT_VECTOR = 0.1  # the share of documents without their vector in training, so that documents may have none
 _DIRICHLET_SCALE = 2.0  # the factor of normalised logits; benchmarks/shares_tried.md compares others
 # The factor of normalised logarithms of Weibull shapes. It keeps the shapes near those of gamma variables.
 _SHAPE_SCALE = 0.3
@@ -62,7 +65,7 @@ def tfidf_counts(counts: SparseCounts, idf: Tensor) -> SparseCounts:
 
 
 class BagEncoder(nn.Module):
-    """h = f(A f(W x + b) + a): an embedding-bag, a hidden layer and dropout.
+    """h = f(A f(W x + C e + b) + a): an embedding-bag of words x, a vector e, a hidden layer and dropout.
 
     Args:
         idf: (V,) inverse document frequencies, used only with input="tfidf".
@@ -72,6 +75,10 @@ class BagEncoder(nn.Module):
         input_dropout: the share of a document's words that are hidden from the encoder in training.
         output_dropout: the dropout rate of h in training.
         activation: the function f.
+        reads: "counts" leaves out C e, "vectors" leaves out W x, and "both" has both. e is the document's vector with
+            unit length. In training, a tenth of the documents lack it.
+        vector_size: the length of the vectors; 0 with reads="counts".
+        vector_tokens: the number of tokens that a vector counts as in posteriors that depend on the document's length.
 
     >>> import torch
     >>> from topicloom.nn.sparse import Batch, SparseCounts
@@ -93,16 +100,24 @@ class BagEncoder(nn.Module):
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         activation: Activation = "softplus",
+        reads: EncoderReads = "counts",
+        vector_size: int = 0,
+        vector_tokens: int = 0,
     ) -> None:
         super().__init__()
         self.register_buffer("idf", idf)
-        self.weight = normal_parameter(len(idf), n_hidden, scale=1 / math.sqrt(n_hidden), generator=generator)
+        scale = 1 / math.sqrt(n_hidden)
+        self.weight = normal_parameter(len(idf), n_hidden, scale=scale, generator=generator)
         self.bias = nn.Parameter(torch.zeros(n_hidden))
         self.hidden = linear(n_hidden, n_hidden, generator)
         self.input = input
         self.input_dropout = input_dropout
         self.output_dropout = output_dropout
         self.activation = activation
+        self.reads, self.vector_tokens = reads, vector_tokens
+        self.of_vectors: nn.Parameter | None = None  # (E, H) C
+        if reads != "counts":
+            self.of_vectors = normal_parameter(vector_size, n_hidden, scale=_VECTOR_SCALE * scale, generator=generator)
 
     def forward(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Return the hidden vectors of the documents, (B, H).
@@ -116,16 +131,35 @@ class BagEncoder(nn.Module):
         return dropout(f(self.hidden(h)), self.output_dropout, generator)
 
     def first_sums(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
-        """Return W x + b, (B, H). Encoders that read more than words override this, and add to the result.
+        """Return W x + C e + b, (B, H). Encoders that read more override this, and add to the result.
 
         Args:
             batch: B documents.
             generator: draws the dropout. None, outside training, turns dropout off.
         """
-        lengths = batch.counts.offsets.diff()  # (B,)
-        values = encoder_values(batch.counts, self.input, self.idf)  # (N,)
-        values = dropout(values, self.input_dropout, generator, lengths)
-        return bag_product(self.weight, values, batch.counts) + self.bias
+        sums: Tensor = self.bias
+        if self.reads != "vectors":
+            counts = batch.own_counts
+            values = encoder_values(counts, self.input, self.idf)  # (N,)
+            values = dropout(values, self.input_dropout, generator, counts.offsets.diff())
+            sums = bag_product(self.weight, values, counts) + sums
+        if self.of_vectors is not None:
+            rate = _WITHOUT_VECTOR if self.reads == "both" else 0.0
+            vectors = F.normalize(batch.fields["vectors"], dim=1)  # (B, E); a zero vector stays zero
+            kept = dropout(torch.ones_like(vectors[:, :1]), rate, generator) > 0  # (B, 1)
+            sums = (vectors * kept) @ self.of_vectors + sums
+        return sums
+
+    def n_tokens(self, batch: Batch) -> Tensor:
+        """Return the number of tokens that the posterior of each document counts, (B,).
+
+        In training, the documents may have words of their neighbours. Other documents have none. If the encoder reads
+        their vectors, it expects the topics of such words, and each vector counts as `vector_tokens` tokens.
+        """
+        totals = batch.counts.totals
+        if self.of_vectors is None or batch.own is not None:
+            return totals
+        return totals + self.vector_tokens * batch.fields["vectors"].any(1)
 
 
 class GaussianHead(nn.Module):

@@ -39,6 +39,7 @@ class TopicNetwork(nn.Module, ABC):
         generator: the only source of randomness, so that the state of a run can be saved. `on` sets it.
         fields: the names of the documents' fields that batches must contain. When the network becomes part of a model,
             this becomes a mapping from the names to the kinds of the fields (`Words.fields`).
+        optional_fields: those of the fields that documents may lack after training.
         needs_words: whether documents without a known word get `prior_theta`. Otherwise they also get their posterior.
         has_spare_topics: whether some of the topics will be removed during training.
         keeps_apart: whether the loss may move topics apart. It may not as long as many topics will be removed.
@@ -53,6 +54,7 @@ class TopicNetwork(nn.Module, ABC):
 
     generator: torch.Generator
     fields: Collection[str] = ()
+    optional_fields: Collection[str] = ()
     needs_words: bool = True
     has_spare_topics: bool = False
     keeps_apart: bool = True
@@ -257,6 +259,9 @@ class AutoencoderNetwork(TopicNetwork):
         self.encoder = encoder
         self.separation = separation
         self.shares = None
+        if encoder.of_vectors is not None:
+            self.fields, self.needs_words = [*self.fields, "vectors"], False
+            self.optional_fields = ["vectors"] if encoder.reads == "both" else []
 
     def epoch_options(self) -> EpochOptions:
         return replace(super().epoch_options(), uses_helpers=self.decoder.uses_helpers)

@@ -171,12 +171,13 @@ class Batch:
     """B documents: their counts, their rows in the corpus, and their fields as tensors.
 
     Attributes:
-        counts: the word counts.
+        counts: the word counts. In training, they may include words of the nearest documents.
         rows: (B,) int64, the row of each document in the corpus; None for documents outside a corpus.
         fields: a tensor for each field that the network names in `TopicNetwork.fields`, such as "vectors" (B, E),
             "times" (B,) or a covariate (B,).
         sizes: the number of documents of each rank in a batch of several ranks.
         positions: (B,) the places of this rank's documents in that batch, or None.
+        own: the documents' own counts, if `counts` includes words of other documents; else None.
     """
 
     counts: SparseCounts
@@ -184,6 +185,12 @@ class Batch:
     fields: Mapping[str, Tensor] = field(default_factory=dict)
     sizes: Sequence[int] = ()
     positions: Tensor | None = None
+    own: SparseCounts | None = None
+
+    @property
+    def own_counts(self) -> SparseCounts:
+        """The documents' own counts, which encoders read."""
+        return self.counts if self.own is None else self.own
 
     @property
     def n_docs(self) -> int:

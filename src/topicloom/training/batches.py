@@ -25,6 +25,7 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..corpus.fields import array_digest
 from ..distributed import current
+from ..embeddings.expansion import ExpandedCorpus
 from ..errors import InputError
 from ..metrics.cooccurrence import Total
 from ..nn.sparse import Batch, SparseCounts
@@ -45,6 +46,7 @@ class BatchReader:
         device: the device of the batches.
         rows: the documents to read; all by default.
         fields: further arrays (D, ...) that batches contain, by name.
+        own: (D, V) the documents' own counts, if `counts` also has words of their neighbours.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class BatchReader:
         device: torch.device,
         rows: np.ndarray[Any, Any] | None = None,
         fields: Mapping[str, np.ndarray[Any, Any]] | None = None,
+        own: sp.csr_array | None = None,
     ) -> None:
-        self.counts = counts
+        self.counts, self.own = counts, own
         self.batch_size = batch_size
         self.device = torch.device(device)
         self.resident = ResidentCounts(counts, self.device)
+        self.resident_own = None if own is None else ResidentCounts(own, self.device)
         self.rows = np.arange(counts.shape[0]) if rows is None else rows
         self.parts: list[int] = []  # the documents of each rank, if there are several
         self.first = 0  # the number of documents of the ranks before this one
@@ -82,7 +86,8 @@ class BatchReader:
         """
         kinds = fields if isinstance(fields, Mapping) else dict.fromkeys(fields)
         arrays = {name: corpus.fields.array(name, kind) for name, kind in kinds.items()}
-        return cls(corpus.counts, batch_size, device, fields=arrays)
+        own = corpus.own if isinstance(corpus, ExpandedCorpus) else None
+        return cls(corpus.counts, batch_size, device, fields=arrays, own=own)
 
     @property
     def n_docs(self) -> int:
@@ -207,13 +212,16 @@ class BatchReader:
 
     def sample_of_all(self, n_docs: int) -> Batch:
         """Return the same sample as `sample`, from the documents of all ranks."""
-        ranks, own = current(), self.own_sample(n_docs)
+        ranks, part = current(), self.own_sample(n_docs)
         if ranks.size == 1:
-            return own
-        counts, fields = own.counts, {name: ranks.rows(field) for name, field in own.fields.items()}
-        offsets = torch.nn.functional.pad(ranks.rows(counts.offsets.diff()).cumsum(0), (1, 0))
-        indices, values = ranks.rows(counts.indices), ranks.rows(counts.values)
-        return Batch(SparseCounts(indices, values, offsets, counts.n_words), fields=fields)
+            return part
+
+        def joined(counts: SparseCounts) -> SparseCounts:
+            offsets = torch.nn.functional.pad(ranks.rows(counts.offsets.diff()).cumsum(0), (1, 0))
+            return SparseCounts(ranks.rows(counts.indices), ranks.rows(counts.values), offsets, counts.n_words)
+
+        fields = {name: ranks.rows(field) for name, field in part.fields.items()}
+        return Batch(joined(part.counts), fields=fields, own=None if part.own is None else joined(part.own))
 
     def with_batches_of(self, least: int) -> BatchReader:
         """Return a reader of the same documents in batches of at least `least` documents."""
@@ -247,8 +255,8 @@ class BatchReader:
         return others, held_out
 
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
-        reader = BatchReader(self.counts, self.batch_size, self.device, rows, self.fields)
-        reader.resident = self.resident
+        reader = BatchReader(self.counts, self.batch_size, self.device, rows, self.fields, self.own)
+        reader.resident, reader.resident_own = self.resident, self.resident_own
         return reader
 
     def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:
@@ -270,12 +278,9 @@ class BatchReader:
 
     def _batch(self, rows: np.ndarray[Any, Any]) -> Batch:
         chosen = _sent(np.ascontiguousarray(rows, dtype=np.int64), self.device)  # (B,)
-        counts = self.resident.batch(rows, chosen)
-        batch = sparse_batch(self.counts, rows, self.device) if counts is None else Batch(counts, chosen)
-        if not self.fields:
-            return batch
         fields = {name: _sent(_numbers(field[rows]), self.device) for name, field in self.fields.items()}
-        return replace(batch, fields=fields)
+        own = None if self.resident_own is None else self.resident_own.batch(rows, chosen)
+        return Batch(self.resident.batch(rows, chosen), chosen, fields, own=own)
 
 
 def _numbers(field: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -307,12 +312,17 @@ def draw_order(n_docs: int, non_zeros: int, generator: torch.Generator) -> Tenso
 
 
 def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
-    """Return a batch of some documents.
+    """Return a batch of some documents. The arguments are those of `sparse_counts`."""
+    return Batch(sparse_counts(counts, rows, device), _sent(np.ascontiguousarray(rows, dtype=np.int64), device))
+
+
+def sparse_counts(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseCounts:
+    """Return the counts of some documents.
 
     Args:
         counts: (n_docs, V) word counts.
         rows: (B,) the documents.
-        device: where the batch is made.
+        device: the device of the result.
     """
     starts = counts.indptr[rows].astype(np.int64)
     lengths = counts.indptr[rows + 1] - starts
@@ -332,14 +342,13 @@ def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch
         by_word = sp.csr_array((positions, indices, offsets), shape=(len(offsets) - 1, n_words)).tocsc()
         return send(by_word.data, torch.int64)
 
-    sparse = SparseCounts(
+    return SparseCounts(
         indices=send(indices, torch.int64),
         values=send(counts.data[where], torch.float32),
         offsets=send(offsets, torch.int64),
         n_words=n_words,
         find_by_word=by_word,
     )
-    return Batch(sparse, send(rows, torch.int64))
 
 
 def _sent(array: np.ndarray[Any, Any], device: torch.device) -> torch.Tensor:
@@ -372,15 +381,15 @@ class ResidentCounts:
         starts, words, values = (torch.tensor(np.asarray(part), dtype=dtype).to(self.device) for part, dtype in parts)
         return starts, words, values
 
-    def batch(self, rows: np.ndarray[Any, Any], on_device: Tensor) -> SparseCounts | None:
-        """Return the counts of some documents, or None if the counts are not on the device.
+    def batch(self, rows: np.ndarray[Any, Any], on_device: Tensor) -> SparseCounts:
+        """Return the counts of some documents.
 
         Args:
             rows: (B,) the documents.
             on_device: (B,) `rows` as a tensor on the device.
         """
         if self._arrays is None:
-            return None
+            return sparse_counts(self.counts, rows, self.device)
         indptr, indices, data = self._arrays
         # The processor counts the non-zeros itself, because asking the device would wait for it.
         n = int((self.counts.indptr[rows + 1].astype(np.int64) - self.counts.indptr[rows]).sum())

@@ -177,6 +177,14 @@ class CollapsedCounts(nn.Module):
             self.is_outdated = self.batches_done > 0  # if training fails, the buffers from before the pass are restored
         return self.beta_t
 
+    def replace_counts(self, word_topics: Tensor) -> None:
+        """Replace the counts, (V, K), from which the topics are made."""
+        self.word_topics.copy_(word_topics)
+        if self.sampling is not None and self.sampling.mean_counts is not None:
+            self.sampling.mean_counts.copy_(word_topics)
+        self.beta_t.copy_(sharpen(word_topics + self.seed_counts, self.tokens, self.sharpness, self.eta))
+        self.is_outdated = False
+
     @property
     def has_spare(self) -> bool:
         """Whether there are more topics than requested."""
@@ -278,7 +286,7 @@ class CollapsedCounts(nn.Module):
 
     def _end_batch(self, batch: Batch, counts: Tensor, sums: CountingPass) -> DirichletPosterior:
         """Add the frequencies of words and the terms of alpha's step to the sums of the pass; return the posterior."""
-        sums.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
+        sums.tokens.index_add_(0, batch.own_counts.indices, batch.own_counts.values)
         numerator, denominator = dirichlet_step(counts, self.alpha)
         sums.alpha_numerator.add_(numerator)
         sums.alpha_denominator.add_(denominator)
@@ -331,7 +339,7 @@ class CollapsedCounts(nn.Module):
         if self.selector is not None and n_kept < len(self.alpha):
             self._prune(self.selector(self.beta_t.mT, self.tokens, n_kept, self.protected))
 
-    def infer(self, batch: Batch, theta: Tensor, steps: int) -> DirichletPosterior:
+    def infer(self, batch: Batch, theta: Tensor, steps: int, n_predicted: Tensor | None = None) -> DirichletPosterior:
         """Return Dirichlet(alpha_d + N_d) of new documents, by refining the encoder's theta.
 
         Half of alpha_d is proportional to the encoder's theta, because the encoder has learned which topics occur
@@ -342,16 +350,26 @@ class CollapsedCounts(nn.Module):
             batch: the documents.
             theta: (B, K) the encoder's theta.
             steps: steps of refinement.
+            n_predicted: (B,) tokens that each document has besides its own, with the topics of the encoder's theta.
         """
-        return self.infer_with(self.topics(), self.alpha, batch.counts, theta, steps)
+        return self.infer_with(self.topics(), self.alpha, batch.counts, theta, steps, n_predicted)
 
     def infer_with(
-        self, beta_t: Tensor, alpha: Tensor, documents: SparseCounts, theta: Tensor, steps: int
+        self,
+        beta_t: Tensor,
+        alpha: Tensor,
+        documents: SparseCounts,
+        theta: Tensor,
+        steps: int,
+        n_predicted: Tensor | None = None,
     ) -> DirichletPosterior:
         """Do the same as `infer`, with given topics (V, K) and a given Dirichlet parameter of theta (K,)."""
         total = alpha.sum()
-        larger = 1 + PRIOR_TOKENS / (total * documents.totals.clamp_min(1))[:, None]  # (B, 1)
+        lengths = documents.totals if n_predicted is None else documents.totals + n_predicted  # (B,)
+        larger = 1 + PRIOR_TOKENS / (total * lengths.clamp_min(1))[:, None]  # (B, 1)
         own = larger * torch.lerp(alpha, total * theta, ENCODER_PRIOR_SHARE)  # (B, K)
+        if n_predicted is not None:
+            own = own + n_predicted[:, None] * theta
         return DirichletPosterior(own + expected_counts(documents, beta_t, own, theta, steps), alpha)
 
     def loss(self, posterior: DirichletPosterior, batch: Batch) -> Loss:

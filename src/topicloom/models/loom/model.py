@@ -36,9 +36,10 @@ from ...errors import SettingError
 from ...nn.mean_field import MeanFieldNetwork
 from ...nn.network import EpochOptions, Loss, Player, TopicNetwork
 from ...nn.posteriors import DirichletPosterior, SampledPosterior
-from ...nn.sparse import Batch, mixture_log_likelihood
+from ...nn.sparse import TINY, Batch, mixture_log_likelihood
 from ...settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate, Share
 from ...training.batches import BatchReader
+from ...training.loop import EVALUATION_SEED, train_stages
 from ...training.state import Snapshot, Stage, TrainingPlan, TrainingState
 from ..autoencoders import VariationalTopicModel
 from ..base import theta_of
@@ -46,7 +47,7 @@ from ..gsm import GSM, GSMNetwork
 from ..inference import Array
 from ..neural import LARGEST_BATCH
 from ..starting import MAX_SPARE, select_topics
-from ..words import Words
+from ..words import Words, with_fields
 from .collapsed import N_SAMPLED, BackgroundDivision, CoherenceSelector, CollapsedCounts, in_random_halves
 from .relocation import Relocation
 from .sampling import SamplingStage, token_starts
@@ -70,6 +71,9 @@ _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 
 # first batch of a pass also trains it: every 4 passes in the counting stage, every 32 passes in the sampling stage.
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
+# An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents.
+_TEACHING_EPOCHS, _TEACHING_DOCUMENTS, _TEACHING_RATE = 6, 1 << 20, 1e-2
+_LEAST_SHARE = 1e-6  # of which a logarithm is taken
 _WATCH_INTERVAL = 32  # passes between two measurements of collapse, once all spare topics are removed
 
 
@@ -107,6 +111,8 @@ class LoomNetwork(GSMNetwork):
         self.refine = settings.refine
         self.mean_length = words.mean_length
         self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings.stage_epochs(words)
+        self.is_taught = False  # whether the encoder alone is being trained, with given theta
+        self.finished_after: int | None = None  # the passes after which training was last finished
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("usage", torch.full((n_topics + n_spare,), 1 / (n_topics + n_spare)))
 
@@ -121,7 +127,11 @@ class LoomNetwork(GSMNetwork):
     def refined_posterior(self, batch: Batch, steps: int) -> SampledPosterior:
         """Return q(theta | x) after `steps` steps of refinement. The pretraining stage has no refinement."""
         code = self.code(batch)
-        return self.counting.infer(batch, code.point(), steps) if self.counting.started else code
+        if not self.counting.started:
+            return code
+        # In training, documents have words of their neighbours. For other documents, the encoder replaces such words.
+        predicted = self.encoder.n_tokens(batch) - batch.counts.totals  # (B,)
+        return self.counting.infer(batch, code.point(), steps, predicted)
 
     def to_theta(self, z: Tensor) -> Tensor:
         return torch.softmax(self.logits(z), dim=1)
@@ -160,7 +170,7 @@ class LoomNetwork(GSMNetwork):
 
     def epoch_options(self) -> EpochOptions:
         counting = self.counting
-        if not counting.started:
+        if not counting.started or self.is_taught:
             return replace(super().epoch_options(), may_end=False)
         sampling = counting.sampling
         is_averaged = sampling is None or sampling.mean_counts is not None  # only then does each pass lower the loss
@@ -266,6 +276,20 @@ class LoomNetwork(GSMNetwork):
         return changes
 
     def end_training(self, documents: Iterable[Batch]) -> None:
+        """Divide the background topics. With vectors, also teach the encoder, and count own words alone."""
+        self._divide_background(documents)
+        counting = self.counting
+        passes = counting.passes_done + (0 if counting.sampling is None else counting.sampling.passes_done)
+        if not counting.started or counting.is_stream or self.finished_after == passes:
+            return
+        assert isinstance(documents, BatchReader)
+        if self.encoder.of_vectors is not None:
+            self._teach_encoder(documents)
+        if documents.own is not None:
+            self._count_own_words(documents)
+        self.finished_after = passes
+
+    def _divide_background(self, documents: Iterable[Batch]) -> None:
         """Divide the common share of the background topics among all topics, unless that was done already."""
         counting = self.counting
         if not counting.started or counting.is_stream or counting.has_spare or not counting.background.any():
@@ -283,14 +307,68 @@ class LoomNetwork(GSMNetwork):
         """Return the division of background topics, given a sample of the training documents."""
         given, scored = in_random_halves(documents.counts)
         theta = self.posterior(documents).point()
-        encoded = self.code(replace(documents, counts=given)).point()
+        encoded = self.code(replace(documents, counts=given, own=None)).point()
         return BackgroundDivision(self.counting, given, scored, theta=theta, encoded=encoded, refine=self.refine)
 
+    def _teach_encoder(self, documents: BatchReader) -> None:
+        """Train the encoder to predict the final theta of the documents with the words of their neighbours.
+
+        Refinement by a document's own words corrects an encoder that is trained little in the later stages. A vector
+        takes the place of the neighbours' words, and only the encoder reads it.
+        """
+        own, is_training = self.generator, self.training
+        with torch.inference_mode(False):
+            theta = torch.empty(documents.counts.shape[0], len(self.counting.alpha), dtype=torch.float16)  # (D, K)
+            with torch.no_grad():
+                for batch in documents:
+                    assert batch.rows is not None
+                    theta[batch.rows.cpu()] = self.posterior(batch).point().half().cpu()
+            epochs = max(1, min(_TEACHING_EPOCHS, _TEACHING_DOCUMENTS // documents.n_docs_of_all))
+            plan = TrainingPlan(epochs, _TEACHING_RATE)
+            state = TrainingState.start(self, plan, EVALUATION_SEED, documents.device)
+            self.is_taught = True
+            with torch.enable_grad():
+                train_stages(state, documents, [Stage("encoder", plan, recorded=False, loss=_encoder_loss(theta))])
+        self.is_taught, self.generator = False, own
+        self.train(is_training)
+
+    def _count_own_words(self, documents: BatchReader) -> None:
+        """Count the topics of the documents' own words, with theta as `transform` infers it.
+
+        Words of neighbours helped to find theta. A topic consists of the words that documents really have.
+        """
+        counting = self.counting
+        beta_t, counted = counting.topics(), torch.zeros_like(counting.word_topics)  # (V, K) each
+        for batch in documents:
+            own = batch.own_counts
+            theta = self.posterior(replace(batch, counts=own, own=None)).point()  # (B, K)
+            values = own.values**counting.count_power  # (N,)
+            likely = own.sampled_product(theta, beta_t) + TINY  # (N,)
+            counted += own.transposed_times(values / likely, theta) * beta_t
+        current().sum_in_place([counted])
+        counting.replace_counts(counted)
+
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        return self.counting.run_state()
+        tensors, values = self.counting.run_state()
+        return tensors, values | ({} if self.finished_after is None else {"finished_after": self.finished_after})
 
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         self.counting.load_run_state(tensors, values)
+        self.finished_after = values.get("finished_after")
+
+
+def _encoder_loss(theta: Tensor) -> Callable[[TopicNetwork, Batch], Loss]:
+    """Return a loss: the divergence of the encoder's theta from given ones, (D, K)."""
+
+    def loss(network: TopicNetwork, batch: Batch) -> Loss:
+        assert isinstance(network, LoomNetwork)
+        assert batch.rows is not None
+        wanted = theta[batch.rows.cpu()].to(batch.device, torch.float32).clamp_min(_LEAST_SHARE)  # (B, K)
+        encoded = torch.log_softmax(network.logits(network.code(batch).mean), dim=1)
+        divergence = (wanted * (wanted.log() - encoded)).sum(1)  # (B,)
+        return Loss(divergence, torch.zeros_like(divergence))
+
+    return loss
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -460,9 +538,9 @@ class Loom(VariationalTopicModel):
         assert isinstance(network, LoomNetwork)
         network.counting.finish(network.usage)
         if (kept := network.counting.pruning.kept) is not None:  # replace the network by one with K topics
-            start = TrainingState.start(
-                self.build_network(self.word_statistics(), torch.Generator()), self.training_plan(), 0, state.device
-            )
+            words = self.word_statistics()
+            narrow = with_fields(self.build_network(words, torch.Generator()), words)
+            start = TrainingState.start(narrow, self.training_plan(), 0, state.device)
             start.network.load_state_dict(select_topics(network.state_dict(), start.network.state_dict(), kept))
             start.network.generator = network.generator
             state.network, state.optimizers = start.network.eval(), start.optimizers

@@ -1,0 +1,217 @@
+"""Document expansion, encoders that read vectors, and the models that use both."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+import topicloom as tl
+from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, half_precision, systematic
+from topicloom.errors import InputError
+from topicloom.models import MODELS
+from topicloom.nn.sparse import Batch
+from topicloom.training.batches import BatchReader, sparse_counts
+
+CPU = torch.device("cpu")
+N_GROUPS, N_WORDS = 4, 40
+
+
+def short_texts(n_docs=240, seed=0):
+    """Documents of two words. A group has ten words, and few documents of a group have a word in common."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(N_GROUPS, size=n_docs)
+    counts = np.zeros((n_docs, N_WORDS), np.int64)
+    for row in range(n_docs):
+        counts[row, rng.choice(10, size=2, replace=False) + 10 * group[row]] = 1
+    vectors = np.eye(8)[group] + rng.normal(scale=0.15, size=(n_docs, 8))
+    return counts, vectors.astype(np.float32), group
+
+
+COUNTS, VECTORS, GROUP = short_texts()
+CORPUS = tl.Corpus.from_counts(COUNTS, vectors=VECTORS)
+NEW_COUNTS, NEW_VECTORS, NEW_GROUP = short_texts(seed=1)
+NEW = tl.Corpus.from_counts(NEW_COUNTS, vectors=NEW_VECTORS)
+
+
+def purity(theta, group):
+    own = theta.argmax(1)
+    return sum(np.bincount(group[own == k]).max() for k in np.unique(own)) / len(group)
+
+
+def agreement(theta, group):
+    """The share of documents that have the commonest main topic of their group."""
+    own = theta.argmax(1)
+    return sum(np.bincount(own[group == each]).max() for each in range(N_GROUPS)) / len(group)
+
+
+def test_systematic_sampling_against_exact_fractions():
+    rng = np.random.default_rng(0)
+    for n_drawn in (1, 7, 20):
+        row = rng.integers(1, 9, size=13)
+        phase = 0.375  # a fraction that floats hold exactly
+        ends = [Fraction(int(part), int(row.sum())) * n_drawn + Fraction(3, 8) for part in np.cumsum([0, *row])]
+        expected = [int(last) - int(first) for first, last in pairwise(ends)]
+        drawn = systematic(sparse.csr_array(row[None].astype(float)), n_drawn, np.array([phase]))
+        assert drawn.tolist() == expected
+        assert drawn.sum() == n_drawn
+
+
+def test_the_mean_over_phases_is_the_expected_number():
+    row = np.array([[5.0, 0.5, 1.25, 3.25]])
+    phases = (np.arange(4000) + 0.5) / 4000
+    drawn = systematic(sparse.csr_array(np.repeat(row, 4000, axis=0)), 6, phases).reshape(4000, 4)
+    np.testing.assert_allclose(drawn.mean(0), 6 * row[0] / row.sum(), atol=1e-3)
+
+
+def test_lent_words_against_brute_force():
+    expansion = DocumentExpansion(CORPUS.counts, CORPUS.vectors, n_neighbours=5, n_tokens=12)
+    found = expansion.of_training(CORPUS)
+    unit = half_precision(VECTORS).astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    cosine = unit @ unit.T
+    np.fill_diagonal(cosine, -2)
+    lent = found.counts.toarray() - COUNTS
+    assert found.own is CORPUS.counts
+    for row in range(len(COUNTS)):
+        nearest = np.argsort(-cosine[row], kind="stable")[:5]
+        expected = 12 * COUNTS[nearest].sum(0) / COUNTS[nearest].sum()
+        assert lent[row].sum() == 12
+        assert np.abs(lent[row] - expected).max() < 1
+
+
+def test_a_row_depends_on_no_other_row():
+    expansion = DocumentExpansion(CORPUS.counts, CORPUS.vectors, n_neighbours=7, n_tokens=20)
+    whole = expansion.of_new(NEW)
+    for rows in ([3], [5, 3, 200]):
+        some = expansion.of_new(NEW[rows])
+        np.testing.assert_array_equal(some.counts.toarray(), whole.counts.toarray()[rows])
+    chosen = whole[[4, 2]]
+    assert isinstance(chosen, ExpandedCorpus)
+    np.testing.assert_array_equal(chosen.own.toarray(), NEW_COUNTS[[4, 2]])
+    np.testing.assert_array_equal(chosen.given.counts.toarray(), NEW_COUNTS[[4, 2]])
+
+
+def test_zero_vectors_lend_and_borrow_nothing():
+    vectors = VECTORS.copy()
+    vectors[[0, 7]] = 0
+    expansion = DocumentExpansion(CORPUS.counts, vectors, n_neighbours=239, n_tokens=20)
+    found = expansion.of_training(CORPUS).counts.toarray() - COUNTS
+    assert not found[[0, 7]].any()
+    only_zero = np.zeros_like(VECTORS)
+    assert not (DocumentExpansion(CORPUS.counts, only_zero, 5, 20).of_training(CORPUS).counts - CORPUS.counts).nnz
+
+
+def test_a_reader_gives_own_and_expanded_counts():
+    expanded = DocumentExpansion(CORPUS.counts, CORPUS.vectors, 5, 12).of_training(CORPUS)
+    reader = BatchReader.of(expanded, 50, CPU, ["vectors"])
+    assert sum(batch.n_docs for batch in reader) == 240
+    for batch in reader.without_empty():
+        rows = batch.rows.numpy()
+        np.testing.assert_array_equal(batch.own_counts.to_dense().numpy(), COUNTS[rows])
+        np.testing.assert_array_equal(batch.counts.to_dense().numpy(), expanded.counts.toarray()[rows])
+        np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[rows])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind is not tl.LDA])
+def test_vectors_find_groups_of_short_texts(kind):
+    settings = {"n_topics": N_GROUPS, "random_state": 0} | ({"epochs": 60} if kind is tl.Loom else {"epochs": 25})
+    model = kind(**settings).fit(CORPUS)
+    theta = model.transform(NEW)
+    assert purity(theta, NEW_GROUP) > 0.95
+    without = kind(**settings).fit(tl.Corpus.from_counts(COUNTS))
+    assert model.word_counts_.tolist() == without.word_counts_.tolist() == COUNTS.sum(0).tolist()
+    assert model.n_lent_tokens_ == 20 * 240
+    # A document without words has topics by its vector.
+    wordless = tl.Corpus.from_counts(np.zeros_like(NEW_COUNTS), vectors=NEW_VECTORS)
+    assert purity(model.transform(wordless), NEW_GROUP) > 0.9
+
+
+def test_lda_infers_with_neighbours(tmp_path):
+    model = tl.LDA(N_GROUPS, random_state=1, epochs=40).fit(CORPUS)
+    theta = model.transform(NEW)
+    without = tl.LDA(N_GROUPS, random_state=1, epochs=40).fit(tl.Corpus.from_counts(COUNTS))
+    assert agreement(theta, NEW_GROUP) > 0.95 > 0.8 > agreement(without.transform(NEW_COUNTS), NEW_GROUP)
+    model.save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(NEW), theta)
+    merged = loaded.merge([0, 1])
+    merged.save(tmp_path / "merged")
+    np.testing.assert_array_equal(tl.load(tmp_path / "merged").transform(NEW), merged.transform(NEW))
+
+
+@pytest.mark.parametrize("settings", [{}, {"infer_with_neighbours": True}, {"encoder_reads": "vectors"}])
+@pytest.mark.parametrize("name", ["GSM", "Loom"])
+def test_a_saved_model_infers_the_same(name, settings, tmp_path):
+    model = getattr(tl, name)(N_GROUPS, epochs=8, random_state=0, **settings).fit(CORPUS)
+    model.save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(NEW), model.transform(NEW))
+    assert (tmp_path / "model" / "neighbours.safetensors").exists() == bool(settings.get("infer_with_neighbours"))
+
+
+def test_documents_without_vectors_are_read_by_their_words(caplog):
+    model = tl.GSM(N_GROUPS, epochs=25, random_state=0).fit(CORPUS)
+    theta = model.transform(NEW_COUNTS)
+    assert "the documents have no vectors" in caplog.text
+    zero = tl.Corpus.from_counts(NEW_COUNTS, vectors=np.zeros_like(NEW_VECTORS))
+    np.testing.assert_array_equal(model.transform(zero), theta)
+    assert purity(theta, NEW_GROUP) > 0.6
+    vectors_only = tl.GSM(N_GROUPS, epochs=3, random_state=0, encoder_reads="vectors").fit(CORPUS)
+    with pytest.raises(InputError, match="vectors"):
+        vectors_only.transform(NEW_COUNTS)
+
+
+def test_completion_does_not_read_vectors_of_whole_texts():
+    model = tl.GSM(N_GROUPS, epochs=8, random_state=0).fit(CORPUS)
+    other = tl.Corpus.from_counts(NEW_COUNTS, vectors=np.roll(NEW_VECTORS, 1, axis=0))
+    assert model.perplexity(NEW) == model.perplexity(other)
+
+
+def test_settings_turn_vectors_off():
+    settings = {"n_topics": N_GROUPS, "epochs": 4, "random_state": 0}
+    plain = tl.GSM(**settings).fit(tl.Corpus.from_counts(COUNTS))
+    off = tl.GSM(**settings, neighbour_tokens=0, encoder_reads="counts").fit(CORPUS)
+    np.testing.assert_array_equal(plain.components_, off.components_)
+    assert off.n_lent_tokens_ == 0
+    assert tl.GSM.as_published().neighbour_tokens == 0
+    assert tl.ProdLDA.as_published().encoder_reads == "counts"
+
+
+@pytest.mark.parametrize("changed", [{"neighbours": 3}, {"neighbour_tokens": 5}, {"encoder_reads": "counts"}])
+def test_settings_of_vectors_have_an_effect(changed):
+    settings = {"n_topics": N_GROUPS, "epochs": 2, "random_state": 0}
+    usual, other = (tl.GSM(**settings, **more).fit(CORPUS) for more in ({}, changed))
+    assert not np.allclose(usual.components_, other.components_)
+
+
+def test_an_encoder_that_reads_vectors_alone_ignores_words():
+    model = tl.WLDA(N_GROUPS, epochs=3, random_state=0, encoder_reads="vectors").fit(CORPUS)
+    rows = np.arange(5)
+    batch = Batch(sparse_counts(CORPUS.counts, rows, CPU), None, {"vectors": torch.from_numpy(VECTORS[:5])})
+    other = Batch(sparse_counts(NEW.counts, rows, CPU), None, {"vectors": torch.from_numpy(VECTORS[:5])})
+    with torch.inference_mode():
+        first, second = (model.network_.posterior(each).point() for each in (batch, other))
+    assert torch.equal(first, second)
+
+
+def test_an_interrupted_fit_with_vectors_goes_on(tmp_path):
+    def model():
+        return tl.Loom(N_GROUPS, epochs=12, random_state=0)
+
+    whole = model().fit(CORPUS)
+
+    class Stop(tl.Callback):
+        def on_epoch(self, row):
+            if row["epoch"] == 7:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model().fit(CORPUS, callbacks=[Stop()], checkpoint=tl.Checkpoints(tmp_path, every="1 epochs"))
+    resumed = model().fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, every="1 epochs"))
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    np.testing.assert_array_equal(resumed.transform(NEW), whole.transform(NEW))
