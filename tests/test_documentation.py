@@ -99,6 +99,7 @@ def test_pages_name_what_the_code_has(page: Path) -> None:
 CHINESE_GROUPS = {
     "主要": "Main",
     "文本": "Text",
+    "向量": "Vectors",
     "结构": "Shape",
     "先验": "Prior",
     "训练": "Training",

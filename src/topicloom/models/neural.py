@@ -89,8 +89,6 @@ class NeuralTopicModel(TopicModel):
     Text args:
         encoder_input: the form in which the encoder receives the counts x of a document: "raw" is x, "l1" is x divided
             by its sum, "log1p" is log(1 + x), and "tfidf" weighs words by their inverse document frequency.
-        encoder_reads: what the encoder reads: "counts", "vectors" or "both". "auto" is "both" if the training documents
-            have vectors, and else "counts". With "both", a document without a vector is inferred from its words.
         input_dropout: the share of a document's words that are hidden from the encoder in each step of training.
         background: whether topics are deviations from the word frequencies of the corpus, as in SAGE and SCHOLAR, so
             that frequent words need not be learned by every topic. "learned" learns a background, which starts at 0.
@@ -100,6 +98,10 @@ class NeuralTopicModel(TopicModel):
         target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
             The weighted counts are scaled to the number of tokens of their document, so that the balance of
             reconstruction and divergence does not change. Bounds and perplexities always use the counts.
+
+    Vectors args:
+        encoder_reads: what the encoder reads: "counts", "vectors" or "both". "auto" is "both" if the training documents
+            have vectors, and else "counts". With "both", a document without a vector is inferred from its words.
 
     Shape args:
         hidden_size: the width of the two hidden layers of the encoder.
