@@ -30,17 +30,25 @@ MODELS = {
     "ProdLDA": {"epochs": 1, "batch_norm": True},
     "NVDM": {"epochs": 4},
     "Loom": {"epochs": 16, "background_topics": 0.2},  # one topic, of which a common share is divided at the end
+    "GSM with vectors": {"epochs": 6},
+    "Loom with vectors": {"epochs": 16},
 }
 
 
-def corpus(n_docs: int = 401) -> tl.Corpus:
-    """Documents of five topics in the order of their main topic, so that the parts of the ranks differ."""
+def corpus(n_docs: int = 401, *, vectors: bool = False) -> tl.Corpus:
+    """Documents of five topics in the order of their main topic, so that the parts of the ranks differ.
+
+    Args:
+        n_docs: the number of documents.
+        vectors: whether they have vectors, which are noisy shares of the topics.
+    """
     random = np.random.default_rng(0)
     beta = random.dirichlet(np.full(200, 0.05), 5)
     theta = random.dirichlet([0.4, 0.3, 0.2, 0.1, 0.1], n_docs)
     theta = theta[theta.argmax(1).argsort()]
     rows = [random.multinomial(random.integers(0, 60), row @ beta) for row in theta]
-    return tl.Corpus.from_counts(sp.csr_array(np.stack(rows)))
+    noisy = theta + random.normal(scale=0.1, size=theta.shape) if vectors else None
+    return tl.Corpus.from_counts(sp.csr_array(np.stack(rows)), vectors=noisy)
 
 
 def same_as_one_process(folder: Path) -> None:
@@ -116,9 +124,10 @@ def own_noise(folder: Path) -> None:
 
 def fits(folder: Path) -> None:
     """Every kind of model, the same as by one process up to rounding where the noise is shared."""
-    texts, found = corpus(), {}
+    found = {}
     for name, settings in MODELS.items():
-        model = getattr(tl, name)(5, random_state=0, **settings).fit(texts, monitor=["document_npmi"])
+        texts = corpus(vectors=name.endswith("vectors"))
+        model = getattr(tl, name.split()[0])(5, random_state=0, **settings).fit(texts, monitor=["document_npmi"])
         every = current().rows(torch.from_numpy(model.components_)[None])
         assert torch.equal(every[0], every[-1]), f"{name}: the ranks have different topics"
         found[name] = {"history": model.history_, "topics": model.components_.tolist()}
