@@ -1,6 +1,7 @@
 """The commands that fit many models: compare, select-topics and tune."""
 
 import json
+import re
 
 import pytest
 import yaml
@@ -67,6 +68,19 @@ def test_nothing_is_shown_if_all_fits_fail(texts, tmp_path, command):
     assert (found.exit_code, found.stdout) == (2, "")
     assert "error: all fits ended in an error, so there is nothing to show: gsm:epochs=1, 61 topics" in found.stderr
     assert "InputError" not in found.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "select-topics"])
+def test_other_fits_are_shown_but_the_exit_code_tells(texts, tmp_path, command):
+    model = ["--models" if command == "compare" else "--model", "gsm:epochs=1"]
+    words = ["--seeds", 1, "--min-df", 1, "--max-df", 1.0, "--out", tmp_path / "out", "--quiet"]
+    found = call(command, texts, *model, "--topics", "2,61,62", *words, "--json")
+    assert found.exit_code == 2
+    assert [row["n_topics"] for row in json.loads(found.stdout)["failed"]] == [61, 62]
+    assert re.findall("(?m)^topicloom: error: (.*?), 61 topics, seed 0: ", found.stderr) == [
+        "2 of 3 fits ended in an error, so the tables leave them out, and the same command tries them again: "
+        "gsm:epochs=1"
+    ]
 
 
 @pytest.mark.parametrize("command", ["compare", "select-topics", "tune"])

@@ -112,6 +112,7 @@ def compare(
             print_table(*text_table(found.table(part), found.measures))
             typer.echo("")
     logger.info("tables and plots are in %s", out / "index.html")
+    _require_all_fits(found)
 
 
 @command(
@@ -165,6 +166,7 @@ def select_topics(
     if len(found.n_topics) > 1 and picture.exists():
         logger.info("the curve is in %s", picture)
     logger.info("tables and plots are in %s", out / "index.html")
+    _require_all_fits(found)
 
 
 @command(
@@ -265,7 +267,7 @@ def _compared(
             cluster=options.cluster, on_result=None if quiet else _progress("fit"),
             figure_language=figure_language.value, font=font,
         )  # fmt: skip
-    for row in found.failed:
+    for row in found.failed[1:]:  # the error at the end names the first
         logger.warning("%s: %s", _fit_of(row), row["error"])
     if found.rows and len(found.failed) == len(found.rows):
         first = found.failed[0]
@@ -294,6 +296,16 @@ def _check_fonts(corpus: Corpus, figure_language: FigureLanguages, font: str | N
 
         fonts_for([], font)
         label_language(chosen_language(figure_language.value, corpus.tokenizer), font)
+
+
+def _require_all_fits(found: Comparison) -> None:
+    """End the command with an error if fits failed. The others have been shown before."""
+    if found.failed:
+        first, them = found.failed[0], "it" if len(found.failed) == 1 else "them"
+        raise InputError(
+            f"{len(found.failed)} of {len(found.rows)} fits ended in an error, so the tables leave {them} out, and the "
+            f"same command tries {them} again: {_fit_of(first)}: {first['error']}"
+        )
 
 
 @contextmanager
