@@ -264,8 +264,9 @@ def test_whatever_stops_a_fit_the_earlier_model_stays(kind, error, interrupted_a
 def test_an_earlier_model_survives_a_fit_that_diverges():
     model = make(tl.GSM).fit(FIRST)
     theta = model.transform(FIRST)
-    with pytest.raises(tl.TrainingDivergedError, match=r"; the model is as it was before this fit$"):
+    with pytest.raises(tl.TrainingDivergedError, match=r"; the model is as it was before this fit$") as found:
         model.set_params(learning_rate=1e30).fit(FIRST)
+    assert f"try `learning_rate={tl.GSM().learning_rate:g}`" in str(found.value)
     assert equal(model.transform(FIRST), theta)
     assert not hasattr(model, "stopped_after_")
 

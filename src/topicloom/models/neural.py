@@ -437,7 +437,9 @@ class NeuralTopicModel(TopicModel):
 
     def remedies(self, sign: Sign) -> str:
         if isinstance(sign, NotFinite):
-            smaller_rate = f"try `learning_rate={float(f'{self.learning_rate / 3:.1g}'):g}`"
+            default: Any = next(field.default for field in fields(self) if field.name == "learning_rate")
+            rate = default if self.learning_rate > default else float(f"{self.learning_rate / 3:.1g}")
+            smaller_rate = f"try `learning_rate={rate:g}`"
             if not sign.at_first_step:
                 return smaller_rate
             if self.encoder_input == "raw":
