@@ -36,6 +36,7 @@ from safetensors.torch import save_file
 from .._version import __version__
 from ..corpus import Corpus
 from ..distributed import Ranks, current
+from ..embeddings.expansion import given
 from ..errors import (
     InputError,
     LostRankError,
@@ -717,11 +718,10 @@ class Identity:
             }
         except OSError as error:
             raise SettingError(f"{error.filename} cannot be read: {error.strerror}") from None
-        held_out = None if validation is None else validation.counts_digest
+        # What documents get from their neighbours follows from the settings and from their own counts.
+        documents, held_out = given(corpus).counts_digest, None if validation is None else validation.counts_digest
         process = f"{current().rank + 1} of {current().size}"
-        return cls(
-            f"{kind.__module__}.{kind.__qualname__}", settings, corpus.counts_digest, held_out, versions(), process
-        )
+        return cls(f"{kind.__module__}.{kind.__qualname__}", settings, documents, held_out, versions(), process)
 
     def other_versions(self, other: Identity) -> list[str]:
         """Return each version by which another fit differs, with the one here."""
