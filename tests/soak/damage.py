@@ -81,7 +81,7 @@ def model(name: str, **settings: Any) -> Any:
 def edited() -> Any:
     """Return an edited model, with a step of each kind."""
     fitted = model("GSM", hidden_size=4)
-    return fitted.apply([{"split": 1, "into": 2}, {"merge": [0, 2]}, {"rename": {0: "cats 猫"}}], corpus())
+    return fitted.apply([{"split": 2, "into": 2}, {"merge": [0, 1]}, {"rename": {0: "cats 猫"}}], corpus())
 
 
 def write_run(folder: Path) -> None:
