@@ -506,6 +506,7 @@ SMALLER: dict[str, Any] = {"n_topics": 3, "hidden_size": 8, "batch_size": 40, "e
 RUNS: dict[str, dict[str, Any]] = {
     "BATM": {"critic_steps": 2},
     "DirichletVAE": {"estimator": "rsvi"},
+    "ECRTM": {"embedding_size": 8},
     "ETM": {},
     "GMNTM": {"pretrain_epochs": 3},
     "GSM": {"patience": 2},

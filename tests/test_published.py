@@ -19,6 +19,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.models import (
     BATM,
+    ECRTM,
     ETM,
     GMNTM,
     GSM,
@@ -70,6 +71,20 @@ PAPERS: dict[type, dict[str, Any]] = {
         "weight_decay": 1.2e-6,
         "batch_size": 1000,
         "background": False,
+    },
+    ECRTM: {
+        "alpha": 1,
+        "code_norm": "shift",
+        "hidden_size": 200,
+        "activation": "softplus",
+        "embedding_size": 200,
+        "clustering_weight": 100,
+        "clustering_sharpness": 20,
+        "temperature": 0.2,
+        "encoder_input": "raw",
+        "learning_rate": 2e-3,
+        "batch_size": 200,
+        "epochs": 200,
     },
     WLDA: {
         "decoder": "product",
@@ -250,7 +265,7 @@ def test_a_learned_background_learns_the_frequencies_of_the_words():
 
 
 def test_the_decoders_are_those_of_the_papers():
-    for kind in (NVDM, WLDA, DirichletVAE, ProdLDA):
+    for kind in (NVDM, WLDA, DirichletVAE, ProdLDA, ECRTM):
         assert isinstance(network(kind).decoder, ProductDecoder)
     for kind in (GSM, ETM, NVLDA, GMNTM, BATM):
         assert isinstance(network(kind).decoder, MixtureDecoder)

@@ -13,6 +13,7 @@ from planted import matched
 from topicloom.datasets import synthetic_lda
 from topicloom.models import (
     BATM,
+    ECRTM,
     ETM,
     GMNTM,
     GSM,
@@ -52,6 +53,8 @@ MORE_STEPS = SMALL | {"epochs": 40, "batch_size": 64}
 # Online variational Bayes may stop at a local optimum, where one of its topics covers two planted ones.
 CASES = {
     "ETM": Case(ETM(N_TOPICS, **SMALL), 3),
+    # Each word belongs to few topics, and all topics have equally many words, so that topics are sharper.
+    "ECRTM": Case(ECRTM(N_TOPICS, embedding_size=50, **SMALL), 3, tolerance=0.2),
     # A topic is read off the mean of a component, which is not quite a corner.
     "GMNTM": Case(GMNTM(N_TOPICS, pretrain_epochs=10, **SMALL), 3, tolerance=0.15),
     "GSM": Case(GSM(N_TOPICS, **SMALL), 3),

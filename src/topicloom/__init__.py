@@ -44,6 +44,7 @@ if _TYPE_CHECKING:
     from .experiments.tune import Tuning as Tuning
     from .experiments.tune import tune as tune
     from .models import BATM as BATM
+    from .models import ECRTM as ECRTM
     from .models import ETM as ETM
     from .models import GMNTM as GMNTM
     from .models import GSM as GSM
@@ -95,6 +96,7 @@ _MODULES = {
     "MODELS": ".models",
     "BATM": ".models",
     "DirichletVAE": ".models",
+    "ECRTM": ".models",
     "ETM": ".models",
     "GMNTM": ".models",
     "GaussianBATM": ".models",

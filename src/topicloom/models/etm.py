@@ -25,6 +25,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -39,7 +40,7 @@ from ..corpus import Corpus
 from ..embeddings.word_vectors import Floats, KeyedVectors, WordVectors, as_word_vectors, nearest_rows
 from ..errors import SettingError
 from ..metrics.cooccurrence import Vocabulary
-from ..nn.decoders import EmbeddedTopics, GaussianTopics, MixtureDecoder
+from ..nn.decoders import EmbeddedTopics, MixtureDecoder
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter, Positive
@@ -53,7 +54,7 @@ _SMALLEST_VARIANCE = 1e-3  # the lower bound of a direction's variance, relative
 # whitening. After it, it did so for 59 % of the words with three words per dimension, 43 % with two, and 7 % with one.
 _WORDS_PER_DIMENSION = 3
 Whitening = Literal["none", "length", "full"]
-Topics = TypeVar("Topics", EmbeddedTopics, GaussianTopics)
+Topics = TypeVar("Topics", bound=EmbeddedTopics)
 _WORD_VECTORS = "decoder.topics.word_vectors"  # the name of the word vectors in a network's state
 
 
@@ -100,8 +101,8 @@ class EmbeddedTopicModel(NeuralTopicModel):
     _start_vectors: list[Any] = field(default_factory=list, init=False)  # the vectors of one fit; copies share the list
     _written: dict[str, str] = field(default_factory=dict, init=False)  # the written forms of words, of one fit
 
-    def topics_in_space(self, kind: type[Topics], words: Words, generator: torch.Generator) -> Topics:
-        """Return new topics of a class whose words have vectors, according to the settings."""
+    def topics_in_space(self, kind: Callable[..., Topics], words: Words, generator: torch.Generator) -> Topics:
+        """Return new topics whose words have vectors, according to the settings."""
         given = self._given(words, generator)
         return kind(
             self.background_logits(words),

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from .layers import FoldedNorm, linear, normal_parameter
 from .sparse import SparseCounts, mixture_log_likelihood, product_log_likelihood
+from .transport import squared_distances
 
 Criterion = Literal["cross_entropy", "bernoulli"]
 
@@ -442,6 +443,55 @@ class GaussianTopics(EmbeddedTopics):
         precision = self.scales**-2  # (K, L)
         squares = self.word_vectors**2 @ precision.mT  # (V, L) (L, K)
         return self.word_vectors @ (precision * self.topic_vectors).mT - squares / 2
+
+
+class ClusteredTopics(EmbeddedTopics):
+    """Topics as clusters of word vectors: the deviations of a word are its shares, softmax_k(-|rho_v - t_k|^2 / tau).
+
+    ECRTM of Wu et al. 2023. The shares of a word sum to 1 over the topics. Word and topic vectors start with unit
+    length.
+
+    Args:
+        background: (V,) the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
+        n_topics: the number of topics K.
+        n_dimensions: the number of dimensions L of the space.
+        generator: draws the initial weights.
+        temperature: tau.
+        settings: `seeds`, `word_vectors`, `fixed`, `gain` and `scale` of `EmbeddedTopics`. Here `scale` is the standard
+            deviation of the logits of the shares at the start; None is that of topic vectors of unit length.
+
+    >>> import torch
+    >>> topics = ClusteredTopics(torch.zeros(5), 2, 3, torch.Generator().manual_seed(0))
+    >>> topics.learned().shape, [round(total, 3) for total in topics.learned().sum(1).tolist()]
+    (torch.Size([5, 2]), [1.0, 1.0, 1.0, 1.0, 1.0])
+    """
+
+    def __init__(self, *args: Any, temperature: float = 0.2, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.temperature = temperature
+        scale = settings.get("scale", 0.5)
+        with torch.no_grad():
+            self.word_vectors.copy_(F.normalize(self.word_vectors, dim=1))
+            self.weight.copy_(F.normalize(self.weight, dim=1) / self.gain)
+            if scale is not None:
+                self.weight.mul_(scale * self.temperature * self.weight.shape[1] ** 0.5 / 2)
+
+    def distances(self) -> Tensor:
+        """Return the squared distances of words and topics, (V, K)."""
+        return squared_distances(self.word_vectors, self.topic_vectors)
+
+    def learned(self) -> Tensor:
+        logits = -self.distances() / self.temperature
+        return torch.softmax(logits if self.seeds is None else logits + self.seeds, dim=1)
+
+    def deviations(self) -> Tensor:
+        return self.learned()
+
+    def forward(self) -> Tensor:
+        return torch.softmax(self.background[:, None] + self.learned(), dim=0)
+
+    def start_at(self, deviations: Tensor) -> None:
+        """Keep the random start, because shares are no linear function of the vectors."""
 
 
 def column_softmax(weight: Tensor, offset: Tensor, gain: float = 1.0) -> Tensor:
