@@ -13,7 +13,7 @@ from functools import wraps
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +102,8 @@ _SUSPECTS = (
 )  # fmt: skip
 # The words and their columns, by network. They are kept outside the model, because inference must not change it.
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
+# Networks for which a warning has said that documents have no vectors.
+_warned_of: WeakSet[TopicNetwork] = WeakSet()
 
 Model = TypeVar("Model", bound="TopicModel")
 Given = ParamSpec("Given")
@@ -517,7 +519,7 @@ class TopicModel(
             raise InputError("every document is empty, so there are no words to learn from")
         self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
         self.encoder_: TextEncoder | None = corpus.encoder
-        corpus = own_part(self._expanded(corpus) if for_fit else corpus)
+        corpus = own_part(self.expanded(corpus) if for_fit else corpus)
         self.word_counts_, self.document_counts_, self.n_documents_ = totals(given(corpus))
         self.n_lent_tokens_ = float(totals(corpus)[0].sum() - self.word_counts_.sum())
         self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
@@ -525,7 +527,7 @@ class TopicModel(
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
 
-    def _expanded(self, corpus: Corpus) -> Corpus:
+    def expanded(self, corpus: Corpus) -> Corpus:
         """Return training documents with words of their neighbours, if they have vectors and the settings ask for it.
 
         If new documents will get such words too, the model keeps what that needs.
@@ -690,7 +692,7 @@ class TopicModel(
             raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
             # A vector was made from the whole text, so it would tell the words that are scored.
-            corpus = self._without_vectors(corpus)
+            corpus = self.without_vectors(corpus)
             observed, scored = (_with_counts(corpus, half) for half in metrics.completion_split(corpus.counts))
             theta = document_topics(self.network_, observed).theta
             return log_likelihood(self.network_, theta, scored), scored.counts.sum(axis=1)
@@ -1164,17 +1166,25 @@ class TopicModel(
                 return corpus.with_vectors(encoder=encoder)
             if corpus.encoder is not None:
                 corpus.encoder.require_same(encoder, "the training documents")
-        if self._may_lack_vectors and corpus.vectors is None:
-            logger.warning("the documents have no vectors, so their topics are inferred from their words alone")
-            return self._without_vectors(corpus)
+        if corpus.vectors is None and (self._may_lack_vectors or hasattr(self.origin, "expansion_")):
+            self._say_that_words_decide()
+            return self.without_vectors(corpus)
         return corpus
+
+    def _say_that_words_decide(self) -> None:
+        """Warn of documents without vectors, once for each network: a file or a service has many parts."""
+        network = getattr(self, "network_", None)
+        if network not in _warned_of:
+            logger.warning("the documents have no vectors, so their topics are inferred from their words alone")
+            if network is not None:
+                _warned_of.add(network)
 
     @property
     def _may_lack_vectors(self) -> bool:
         """Whether the network reads vectors, and can do without them."""
         return hasattr(self, "network_") and "vectors" in self.network_.optional_fields
 
-    def _without_vectors(self, corpus: Corpus) -> Corpus:
+    def without_vectors(self, corpus: Corpus) -> Corpus:
         """Return documents with zero vectors if the network may lack vectors. A zero vector stands for no vector."""
         if not self._may_lack_vectors:
             return corpus

@@ -94,7 +94,7 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
     """
     infer = posterior or network.posterior
     theta, done = None, 0
-    empty = corpus.is_empty if network.needs_words else np.zeros(corpus.n_docs, np.bool_)
+    empty = corpus.is_empty if network.needs_words else corpus.is_empty & _lacks_vector(corpus)
     for shares in each_batch(network, corpus, lambda batch: infer(batch).point()):
         theta = np.empty((corpus.n_docs, shares.shape[1]), np.float32) if theta is None else theta
         theta[done : done + len(shares)] = shares
@@ -105,6 +105,16 @@ def document_topics(network: TopicNetwork, corpus: Corpus, posterior: Inference 
         theta = np.empty((0, len(average)), np.float32) if theta is None else theta
         theta[empty] = average
     return DocumentTopics(theta, empty, corpus.fields)
+
+
+def _lacks_vector(corpus: Corpus) -> npt.NDArray[np.bool_]:
+    """Return which documents have no vector, (n_docs,): there are vectors, and theirs is zero."""
+    if corpus.vectors is None:
+        return np.zeros(corpus.n_docs, np.bool_)
+    empty = corpus.is_empty
+    lacking = np.zeros(corpus.n_docs, np.bool_)
+    lacking[empty] = ~np.asarray(corpus.vectors[empty]).any(axis=1)  # most vectors are not read
+    return lacking
 
 
 def log_likelihood(network: TopicNetwork, theta: Array, corpus: Corpus) -> Array:

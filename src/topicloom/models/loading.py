@@ -84,6 +84,11 @@ def _give_encoder(model: TopicModel, encoder: TextEncoder) -> None:
     for each in {model.origin, model}:
         if each.encoder_ is not None:
             encoder.require_same(each.encoder_, "the training documents", "this encoder")
+        elif (size := each.fields_.get("vectors", encoder.size)) != encoder.size:
+            raise InputError(
+                f"the vectors of the training documents had {size:,} numbers, and those of {encoder.name} have "
+                f"{encoder.size:,}; give the encoder that made them"
+            )
         each.encoder_ = encoder
 
 

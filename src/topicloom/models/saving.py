@@ -57,7 +57,8 @@ def write_model(
     write_lines(folder / VOCABULARY, vocabulary)
     files = [WEIGHTS, VOCABULARY]
     if expansion is not None:
-        parts = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in expansion.arrays().items()}
+        arrays_of = expansion.arrays().items()  # they may be mapped from a file
+        parts = {name: torch.from_numpy(np.require(array, None, ["C", "W"])) for name, array in arrays_of}
         save_file(parts, folder / NEIGHBOURS)
         files.append(NEIGHBOURS)
     write_manifest(folder / CONFIG, dict(config), files)

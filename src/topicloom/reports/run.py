@@ -216,7 +216,7 @@ def _keep_documents(staged: Path, corpus: Corpus, documents: DocumentTopics, opt
             "the documents take more than 1 GiB and are not kept in the run; `documents=True` keeps them all the same"
         )
     elif options.documents is not False:
-        write_stored(staged, corpus, documents.theta, texts=options.texts)
+        write_stored(staged, corpus, documents.theta, texts=options.texts, empty=documents.empty)
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:

@@ -199,15 +199,15 @@ def read_topics(directory: str | Path) -> SavedTopics:
     return SavedTopics(components, words, counts, names)
 
 
-def load_model(run: Path, device: str, allow: Iterable[str]) -> Any:
+def load_model(run: Path, device: str, allow: Iterable[str], encoder: Any = None) -> Any:
     """Load a model as `topicloom.load` does; the function is looked up when a model is needed.
 
     Models are above this package, and need PyTorch.
     """
-    return import_module("topicloom.models.loading").load(run, device=device, allow=allow)
+    return import_module("topicloom.models.loading").load(run, device=device, allow=allow, encoder=encoder)
 
 
-def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[str]) -> Any:
+def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[str], encoder: Any = None) -> Any:
     """Load the model of a run whose topics were read before.
 
     Args:
@@ -215,11 +215,12 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
         run: the run directory.
         device: where the model runs: "cpu", "cuda" or "mps"; "auto" is a GPU if there is one.
         allow: the names of modules outside the package that may be imported for the model.
+        encoder: the encoder of the model's training documents; None is the one that the model names.
 
     Raises:
         InputError: the run has been replaced by one with other topics since then.
     """
-    model = load_model(run, device, allow)
+    model = load_model(run, device, allow, encoder)
     is_same = model.vocabulary_ == topics.vocabulary and model.components_.shape == topics.components.shape
     if not is_same or not np.allclose(model.components_, topics.components, rtol=1e-3, atol=1e-6):
         raise InputError(f"the run in {run} was replaced after its topics had been read; read it again")
@@ -231,7 +232,8 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
 # They are read without PyTorch, and their counts, texts and theta stay on disk until they are needed.
 
 DOCUMENTS, THETA = "documents", "theta.npy"
-_MODEL = "model"  # the entry of corpus.json with the checksum of the model's weights
+# Entries of corpus.json: the checksum of the model's weights, and the documents with topics by their vectors alone.
+_MODEL, _BY_VECTOR = "model", "topics_by_vector"
 _MOST_BYTES_BY_DEFAULT = 1 << 30  # of the counts and theta that a run keeps
 _CORPUS_FILE = re.compile(
     r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|covariate-\d+)\.npy"
@@ -250,7 +252,14 @@ def holds_only_documents(folder: Path) -> bool:
     return folder.is_dir() and all(_CORPUS_FILE.fullmatch(entry.name) for entry in folder.iterdir())
 
 
-def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: bool = True) -> None:
+def write_stored(
+    run: Path,
+    corpus: Corpus,
+    theta: npt.NDArray[Any],
+    *,
+    texts: bool = True,
+    empty: npt.NDArray[np.bool_] | None = None,
+) -> None:
     """Write documents with their topics, and the checksum of the model that they belong to.
 
     Args:
@@ -258,6 +267,7 @@ def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: b
         corpus: the documents, over the model's words.
         theta: (n_docs, K) their topic shares.
         texts: whether the texts are written, if they are known.
+        empty: (n_docs,) the documents to which no topic can be assigned; None is those without a known word.
     """
     from ..corpus.storage import MANIFEST, save_into
     from ..text.strings import write_array
@@ -265,7 +275,9 @@ def write_stored(run: Path, corpus: Corpus, theta: npt.NDArray[Any], *, texts: b
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
     with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
         write_array(staged / THETA, np.asarray(theta, np.float32))
-        save_into(kept, staged, {_MODEL: weights_digest(find_model(run))})
+        by_vector = [] if empty is None else np.flatnonzero(corpus.is_empty & ~empty).tolist()
+        further = {_BY_VECTOR: by_vector} if by_vector else {}
+        save_into(kept, staged, {_MODEL: weights_digest(find_model(run)), **further})
 
 
 def known_covariates(run: Path) -> dict[str, FieldKind]:
@@ -311,13 +323,20 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
         )
     corpus = Corpus.load(folder)
     theta = load_array(folder / THETA, mmap=True)
-    model = read_json(folder / MANIFEST).get(_MODEL)
+    about = read_json(folder / MANIFEST)
+    model = about.get(_MODEL)
     belongs = model in (None, weights_digest(find_model(run))) and corpus.vocabulary == vocabulary
     if not belongs or theta.shape != (corpus.n_docs, n_topics) or theta.dtype.kind != "f":
         raise CorpusFileError(f"{folder} does not belong to the model in {run}; train the run again")
     if not all(np.isfinite(part).all() for part in pieces(theta)):
         raise CorpusFileError.of(folder / THETA, "is damaged: it contains a number that is not finite")
-    return corpus, DocumentTopics(theta, corpus.is_empty, corpus.fields)
+    empty = corpus.is_empty
+    if (rows := about.get(_BY_VECTOR)) is not None:
+        if not isinstance(rows, list) or any(type(row) is not int or not 0 <= row < len(empty) for row in rows):
+            raise CorpusFileError.of(folder / MANIFEST, "is damaged")
+        empty = empty.copy()
+        empty[rows] = False
+    return corpus, DocumentTopics(theta, empty, corpus.fields)
 
 
 # metrics.json of a run: what was measured, and the topics' shares of the documents, with a checksum of its content.
