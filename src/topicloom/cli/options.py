@@ -311,12 +311,14 @@ def read_setting(text: str) -> tuple[str, Any]:
 logger = logging.getLogger("topicloom")
 
 
-def open_topics(run: Path, allow: Iterable[str] | None = None, device: str = "cpu") -> Topics:
+def open_topics(
+    run: Path, allow: Iterable[str] | None = None, device: str = "cpu", encoder: str | None = None
+) -> Topics:
     """Return the topics of a run with its documents."""
     from ..topics.view import Topics
 
     mention_edits(run)
-    return Topics.from_run(run, device=device, allow=allow or ())
+    return Topics.from_run(run, device=device, allow=allow or (), encoder=encoder)
 
 
 def mention_edits(run: Path) -> None:

@@ -6,13 +6,18 @@ import itertools
 import json
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..display import printable
-from .options import Allow, AsJson, Run, Words, mention_edits, number_or_name, open_topics
+from .options import Allow, AsJson, Encoder, Run, Words, mention_edits, number_or_name, open_topics
 from .shell import command, print_json, print_table, show_topics
+
+if TYPE_CHECKING:
+    from ..topics.view import Topics
+
+_FOUND_LENGTH = 200  # characters of a text that is found
 
 Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
 
@@ -59,15 +64,15 @@ def documents(
 def tokens(
     run: Run,
     document: Annotated[str, typer.Argument(help="The number or the id of a document, or a new text.")],
+    encoder: Encoder = None,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a document with its tokens in the colours of their topics."""
     from rich.console import Console
 
-    topics = open_topics(run, allow)
-    known = document in topics.documents.ids
-    found = topics.topics_of(int(document) if document.isdecimal() and not known else document)
+    topics = open_topics(run, allow, encoder=encoder)
+    found = topics.topics_of(_number_or_text(topics, document))
     if as_json:
         shares = [{"topic": k, "name": name, "share": round(share, 6)} for k, name, share in found.topics]
         each = [token._asdict() for token in found.tokens]
@@ -79,13 +84,35 @@ def tokens(
 @command
 def find(
     run: Run,
-    query: Annotated[str, typer.Argument(metavar="WORD|TEXT", help="A word, or a text in quotation marks.")],
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of topics.")] = 5,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORD|TEXT",
+            help="A word, or a text in quotation marks; with --documents also the number or the id of a document.",
+        ),
+    ],
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of topics or documents.")] = 5,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Find documents of similar meaning, by their vectors.")
+    ] = False,
+    encoder: Encoder = None,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the topics of a word or of a text."""
-    topics = open_topics(run, allow)
+    """Find the topics of a word or of a text, or the documents that are nearest to it in meaning."""
+    topics = open_topics(run, allow, encoder=encoder)
+    if documents:
+        near = topics.find_documents(_number_or_text(topics, query), n, length=_FOUND_LENGTH)
+        if as_json:
+            print_json({"run": str(run), "query": query, "documents": near.to_dicts()})
+            return
+        names = [
+            "id",
+            "similarity",
+            *(name for name in ("topic", "label", "time", "text") if any(map(_is_known, near[name]))),
+        ]
+        print_table(names, ([_cell(name, row[name]) for name in names] for row in near.rows()))
+        return
     found = topics.find_topics(query, n)
     if as_json:
         print_json({"run": str(run), "query": query, "topics": found.to_dicts()})
@@ -98,11 +125,18 @@ def find(
     print_table(["topic", "weight", *(["name"] if named else []), "words"], rows, n_numbers=2)
 
 
+def _number_or_text(topics: Topics, given: str) -> int | str:
+    """Return the number of a document, if `given` is one and no id; and else an id or a text."""
+    return int(given) if given.isdecimal() and given not in topics.documents.ids else given
+
+
 def _is_known(value: object) -> bool:
     return value is not None and value != ""
 
 
 def _cell(name: str, value: object) -> str:
+    if name == "similarity":
+        return f"{value:.3f}"
     if name == "share":
         return f"{value:.1%}"
     if name == "time" and value is not None:

@@ -88,6 +88,37 @@ class VectorIndex:
     def __repr__(self) -> str:
         return f"VectorIndex({self.n_documents:,} vectors of {self.size} dimensions)"
 
+    @property
+    def is_directed(self) -> npt.NDArray[np.bool_]:
+        """(n_documents,) True for documents whose vector is not zero."""
+        directed: npt.NDArray[np.bool_] = self._groups.group >= 0
+        return directed
+
+    def similarities(self, query: npt.NDArray[Any]) -> Similarities:
+        """Return the cosine of each document with one query, in the order of the documents.
+
+        The numbers are those that `nearest` returns.
+
+        Args:
+            query: (d,) finite numbers.
+
+        Returns:
+            (n_documents,) cosines from -1 to 1; 0 if the document or the query is zero.
+
+        Raises:
+            InputError: the query has another shape, or contains a number that is not finite.
+        """
+        points = self._points(np.asanyarray(query)[None])
+        found = np.zeros(self.n_documents, np.float32)
+        if not points.lengths[0] or not len(self._groups.first):
+            return found
+        documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
+        step = max(1, _NUMBERS // self.size)
+        places = (np.arange(start, min(start + step, len(documents))) for start in range(0, len(documents), step))
+        scores = np.concatenate([_cosines(points, np.array([0]), documents, near[None])[0] for near in places])
+        found[self.is_directed] = scores[self._groups.group[self.is_directed]]
+        return found
+
     def nearest(self, queries: npt.NDArray[Any], n: int) -> tuple[Ids, Similarities]:
         """Return the n documents that are nearest to each query, the nearest first.
 
@@ -108,18 +139,20 @@ class VectorIndex:
             SettingError: n is not a whole number from 1.
         """
         require_whole("n", n)
-        given = np.asanyarray(queries)
+        points = self._points(np.asanyarray(queries))
+        ids, similarities = _blank(len(points), n)
+        self._search(points, points.nonzero(), n, ids, similarities)
+        return ids, similarities
+
+    def _points(self, given: npt.NDArray[Any]) -> _Rows:
+        """Return queries (Q, d) after a check."""
         if given.ndim != 2 or given.shape[1] != self.size or given.dtype.kind not in "fiu":
             raise InputError(
                 f"queries of shape {given.shape} and type {given.dtype} cannot be compared with vectors of {self.size} "
                 "numbers; give one row of as many numbers for each query"
             )
         given = stored_vectors(given, lambda row: f"query {row}")
-        rows = np.arange(len(given))
-        points = _Rows(given, rows, _lengths_of(given, "query"))
-        ids, similarities = _blank(len(given), n)
-        self._search(points, points.nonzero(), n, ids, similarities)
-        return ids, similarities
+        return _Rows(given, np.arange(len(given)), _lengths_of(given, "query"))
 
     def neighbours(self, n: int) -> tuple[Ids, Similarities]:
         """Return the n documents that are nearest to each indexed document, without the document itself.

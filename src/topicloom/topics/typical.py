@@ -42,7 +42,13 @@ def _weights(theta: Array, n_tokens: Array, rows: Array, topic: int) -> Array:
 
 
 def diverse_documents(
-    theta: Array, n_tokens: Array, empty: npt.NDArray[np.bool_], counts: sp.csr_array, topic: int, n: int
+    theta: Array,
+    n_tokens: Array,
+    empty: npt.NDArray[np.bool_],
+    counts: sp.csr_array,
+    topic: int,
+    n: int,
+    vectors: Array | None = None,
 ) -> Array:
     """Return the rows of typical documents of a topic that differ from one another, the best first.
 
@@ -53,26 +59,28 @@ def diverse_documents(
         counts: (n_docs, V) the words of the documents.
         topic: the number of the topic.
         n: how many.
+        vectors: (n_docs, E) by which they differ; None are the words.
     """
     rows = typical_documents(theta, n_tokens, empty, topic)[: _CANDIDATES_PER_DOCUMENT * n]
     if not len(rows):
         return rows
-    chosen: Array = rows[_relevant_and_different(counts[rows], _weights(theta, n_tokens, rows, topic), n)]
+    given = sp.csr_array(np.log1p(counts[rows].astype(np.float64))) if vectors is None else vectors[rows]
+    chosen: Array = rows[_relevant_and_different(sp.csr_array(given), _weights(theta, n_tokens, rows, topic), n)]
     return chosen
 
 
-def _relevant_and_different(counts: sp.csr_array, relevance: Array, n: int) -> list[int]:
+def _relevant_and_different(points: sp.csr_array, relevance: Array, n: int) -> list[int]:
     """Return documents that are relevant and differ from one another, the best first.
 
     This is maximal marginal relevance (Carbonell & Goldstein 1998). Relevance, divided by that of the first document,
     and the largest cosine with a document that is chosen already have equal weights.
 
     Args:
-        counts: (D, V) the documents.
+        points: (D, E) the documents.
         relevance: (D,) positive, the largest first.
         n: how many.
     """
-    vectors = sp.csr_array(np.log1p(counts.astype(np.float64)))
+    vectors = points.astype(np.float64)
     lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
     vectors = sp.csr_array(sp.diags_array(1 / np.maximum(lengths, 1e-12)) @ vectors)
 
@@ -82,7 +90,7 @@ def _relevant_and_different(counts: sp.csr_array, relevance: Array, n: int) -> l
 
     chosen = [0]
     nearest = alike(0)
-    while len(chosen) < min(n, counts.shape[0]):
+    while len(chosen) < min(n, points.shape[0]):
         score = 0.5 * relevance / relevance[0] - 0.5 * nearest
         score[chosen] = -np.inf
         chosen.append(int(score.argmax()))

@@ -30,6 +30,7 @@ from .document_topics import DocumentTopics
 from .edits import numbers_in
 from .matching import DEFAULT_THRESHOLD, Matches, match
 from .saved import CONFIG, SavedTopics, find_model, load_model, load_model_of, read_stored, read_topics
+from .search import VectorSearch, with_encoder
 from .table import Table, document_table
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ Selection = Literal["typical", "diverse", "recent"]  # of documents of a topic
 _MEASURED_WORDS = 10  # of a topic, for its coherence and exclusivity
 _NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
 _UNKNOWN_WORDS_SHOWN = 10  # in a message
+_NEAREST_DOCUMENTS = 20  # whose topics a text gets if the model knows no word of it
 
 
 class Topics:
@@ -119,7 +121,9 @@ class Topics:
         return view
 
     @classmethod
-    def from_run(cls, run: str | Path, *, device: str = "auto", allow: Iterable[str] = ()) -> Topics:
+    def from_run(
+        cls, run: str | Path, *, device: str = "auto", allow: Iterable[str] = (), encoder: Any = None
+    ) -> Topics:
         """Read a run directory, with the documents that it keeps.
 
         The model itself, and PyTorch with it, is loaded when it is first needed, such as to infer or to edit topics.
@@ -127,8 +131,9 @@ class Topics:
         Args:
             run: what `topicloom train` wrote.
             device: where the model runs: "cpu", "cuda" or "mps"; "auto" is a GPU if there is one.
-            allow: the names of modules outside the package that may be imported, for a model class or a tokenizer of
-                your own.
+            allow: the names of modules outside the package that may be imported, for a model class, a tokenizer or an
+                encoder of your own, and the addresses to which texts may be sent for their vectors.
+            encoder: your own encoder, if the documents got their vectors from a function.
 
         Raises:
             InputError: the directory holds no run, one without documents, or a damaged one.
@@ -149,8 +154,9 @@ class Topics:
 
         topics, corpus, documents = read_whole([find_model(run) / CONFIG], read)
         corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
+        corpus, given = with_encoder(corpus, encoder, allow), None if encoder is None else corpus.encoder
         view = cls.__new__(cls)
-        view._set(partial(load_model_of, topics, run.absolute(), device, allow), topics, corpus, documents)
+        view._set(partial(load_model_of, topics, run.absolute(), device, allow, given), topics, corpus, documents)
         return view
 
     # The model and its topics.
@@ -359,7 +365,8 @@ class Topics:
             n: how many documents.
             kind: "typical" documents have the largest shares of the topic; a short document counts less, as its shares
                 are uncertain. "diverse" ones are typical as well, but differ from one another (maximal marginal
-                relevance, Carbonell & Goldstein 1998). "recent" ones are the last whose main topic it is.
+                relevance, Carbonell & Goldstein 1998), by their vectors if they have any, or else by their words.
+                "recent" ones are the last whose main topic it is.
             length: the most characters of a text; the passage with the most typical words is shown. None is all.
 
         Returns:
@@ -388,7 +395,8 @@ class Topics:
         if kind == "typical":
             chosen = typical.typical_documents(*self._weighted_documents, k)[: int(n)]
         elif kind == "diverse":
-            chosen = typical.diverse_documents(*self._weighted_documents, self.corpus.counts, k, int(n))
+            counts, vectors = self.corpus.counts, self.corpus.vectors
+            chosen = typical.diverse_documents(*self._weighted_documents, counts, k, int(n), vectors)
         else:
             chosen = typical.recent_documents(found.theta, found.times, found.empty, k, int(n))
         rows = []
@@ -410,6 +418,71 @@ class Topics:
             )
         columns = ("document", "id", "share", "label", "time", "words", "text")
         return Table.of(rows, f"The {kind} documents of topic {k}, {self.names[k]}", columns)
+
+    def find_documents(self, query: Any, n: int = 5, *, topic: Any = None, length: int | None = None) -> Table:
+        """Return the documents that are nearest in meaning to a text or to another document.
+
+        The vectors of the documents are compared. A text is encoded by the encoder that made them.
+
+        Args:
+            query: a text; or the number or the id of a document of this view, which is not found itself.
+            n: how many documents.
+            topic: the number or the name of a topic, to find only documents in which its share is more than 1/K. None
+                finds any.
+            length: the most characters of a text; the passage with the most words of the query is shown. None is all.
+
+        Returns:
+            a table with the columns document (its row), id, similarity (the cosine of the vectors), topic (the main
+            one; None for a document without a topic), label, time and text, the nearest first.
+
+        Raises:
+            InputError: the documents have no vectors, the encoder is not known or cannot be used, or there is no such
+                document or topic.
+            SettingError: `n` is not a whole number from 1, or `query` is neither a number nor a text.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> def encode(texts):  # a real encoder knows meanings
+            ...     return [[any(word in text for word in group.split()) for group in texts_of] for text in texts]
+            >>> texts_of = ["cat dog kitten", "rain sun hail", "bank loan debt"]
+            >>> corpus = tl.Corpus.from_texts(texts, encoder=encode, language="en")
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> topics.find_documents("a kitten", 2)["text"]
+            ['cat dog mouse', 'cat dog mouse']
+        """
+        require_whole("n", n)
+        if not isinstance(query, str | int | np.integer) or isinstance(query, bool):
+            raise SettingError(f"`query` should be a text, or the number or the id of a document; it is {query!r:.60}")
+        if isinstance(query, str) and not query.strip():
+            raise InputError("there is nothing to find; give a text")
+        row = self._row_of(query)
+        search, found = self._search, self.documents
+        similarity = search.similarities(str(query)) if row is None else search.similarities_of(row)  # (n_docs,)
+        rows = search.rows if row is None else search.rows[search.rows != row]
+        if topic is not None:
+            rows = rows[found.theta[rows, self.number_of(topic)] > 1 / self.n_topics]
+        rows = rows[np.argsort(-similarity[rows], kind="stable")[: int(n)]]
+        words = (self._split(str(query)) if row is None else None) or []
+        fold = fold_of(self.corpus.tokenizer)
+        mains = found[rows].main_topics
+        table = []
+        for place, topic_of in zip(rows.tolist(), mains, strict=True):
+            text = None if found.texts is None else found.texts[place]
+            time = None if found.times is None or np.isnat(found.times[place]) else found.times[place].item()
+            table.append(
+                {
+                    "document": place,
+                    "id": found.ids[place],
+                    "similarity": float(similarity[place]),
+                    "topic": topic_of,
+                    "label": None if found.labels is None else found.labels[place],
+                    "time": time,
+                    "text": text if text is None or length is None else excerpt(text, words, length, fold),
+                }
+            )
+        columns = ("document", "id", "similarity", "topic", "label", "time", "text")
+        return Table.of(table, f"Documents near {str(query).strip()!r:.60}", columns)
 
     def document_table(self, *, texts: bool = False) -> Table:
         """Return a row for each document.
@@ -453,15 +526,20 @@ class Topics:
         if row is not None:
             return self._coloured(self.corpus, self.documents, row)
         corpus = self.model.documents([document])
-        if document.strip() and corpus.is_empty[0]:
+        found = self.model.infer(corpus)
+        if document.strip() and found.empty[0]:
             clue = similar(document, self.documents.ids[:10_000]) or "give another id or text"
             raise InputError(
                 f"there is no document {document!r:.60}, and if it is a text, the model knows no word of it; {clue}"
             )
-        return self._coloured(corpus, self.model.infer(corpus), 0)
+        return self._coloured(corpus, found, 0)
 
     def find_topics(self, query: str, n: int = 5) -> Table:
         """Return the topics of a word or of a text. A warning names the words of a text that the model does not know.
+
+        If the model reads vectors, and the encoder of its training documents is known, it also reads the vector of a
+        text. If it knows no word of a text and reads no vectors, but the documents have vectors of a known encoder, the
+        topics of the nearest documents are returned.
 
         Args:
             query: a word that the model knows, or a text.
@@ -469,7 +547,8 @@ class Topics:
 
         Returns:
             a table with the columns topic, name, weight and words, the largest weight first. The weight is p(k | w) for
-            a word, which is proportional to the share of the topic times p(w | k); for a text it is theta.
+            a word, which is proportional to the share of the topic times p(w | k); for a text it is theta, or the mean
+            theta of the nearest documents.
 
         Raises:
             InputError: the model knows no word of the query, or it is empty.
@@ -490,12 +569,15 @@ class Topics:
             raise InputError("there is nothing to find; give a word or a text")
         word = self._known_word(query)
         if word is None:
-            found = self.model.infer([query])
-            if found.empty[0]:
+            corpus = self.model.documents([query])
+            found = self.model.infer(corpus)
+            weights = self._theta_of_nearest(query) if found.empty[0] else found.theta[0]
+            if weights is None:
                 clue = similar(query.strip(), self.vocabulary) or "give other words"
                 raise InputError(f"the model knows no word of {query.strip()!r:.60}; {clue}")
-            self._warn_of_unknown(query)
-            weights = found.theta[0]
+            by_vector = self.model.reads_vectors and corpus.vectors is not None and bool(corpus.vectors[0].any())
+            if not (found.empty[0] or by_vector):
+                self._warn_of_unknown(query)
         else:
             likely = self.components[:, word] * np.maximum(self.shares, 1e-12)
             weights = likely / max(float(likely.sum()), 1e-300)
@@ -1202,6 +1284,26 @@ class Topics:
         rows = typical_documents(*self._weighted_documents, k)[:_NAMING_DOCUMENTS].tolist()
         fold = fold_of(self.corpus.tokenizer)
         return [phrases_of(text, self._split(text) or [], known, fold) for text in (texts[row] for row in rows)]
+
+    @cached_property
+    def _search(self) -> VectorSearch:
+        return VectorSearch(self.corpus)
+
+    def _theta_of_nearest(self, text: str) -> Array | None:
+        """Return the mean theta (K,) of the documents nearest to a text; None if its vector is not known."""
+        if self.corpus.vectors is None or self.corpus.encoder is None:
+            return None
+        try:
+            similarity = self._search.similarities(text)
+        except InputError:  # the encoder cannot be used here
+            return None
+        rows = np.flatnonzero((similarity > 0) & ~self.documents.empty)
+        rows = rows[np.argsort(-similarity[rows], kind="stable")[:_NEAREST_DOCUMENTS]]
+        if not len(rows):
+            return None
+        weights = similarity[rows].astype(np.float64)
+        mean: Array = weights @ np.asarray(self.documents.theta[rows], np.float64) / weights.sum()
+        return mean
 
     def _embedding(self) -> tuple[Array, Array] | None:
         """Return the vectors of words and topics that the model has learned, or None if it has none."""
