@@ -20,6 +20,7 @@ export interface Query {
   topic?: number | null; // sorts by the share of this topic
   label?: number | null; // the number of a class, from 1
   text?: string; // only documents that contain it
+  meaning?: boolean; // sorts by how near documents are to the text in meaning; only in a service
   after?: string | null;
   limit?: number;
 }
@@ -191,7 +192,7 @@ class ServiceSource implements Source {
     const asked = new URLSearchParams();
     if (query.topic !== null && query.topic !== undefined) asked.set("topic", String(query.topic));
     const words = (query.text ?? "").replace(/[“”]/g, '"').trim(); // the service finds whole words and ids
-    if (words) asked.set("q", words);
+    if (words) asked.set(query.meaning ? "like" : "q", words);
     if (query.after) asked.set("after", query.after);
     if (query.label) asked.set("label", (await this.store.documents()).labelNames[query.label - 1]);
     asked.set("limit", String(query.limit ?? 20));

@@ -62,6 +62,9 @@ export interface Core {
   tokenizer: TokenizerSettings;
   precision?: "half" | "single";
   no_inference?: string;
+  infers_by?: "all" | "words"; // whether the page reads less of a text than the model
+  map_by?: "topics" | "vectors"; // what documents that are near on the map have in common
+  meaning?: boolean; // whether the service can search documents by meaning
   text_length?: number | null;
   text_kind?: "text" | "tokens" | "words";
 }

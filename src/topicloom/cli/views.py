@@ -14,6 +14,7 @@ from .options import (
     Allow,
     AsJson,
     Device,
+    Encoder,
     Excel,
     FigureLanguage,
     FigureLanguages,
@@ -92,17 +93,18 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="Another host name of this service, such as that of a proxy; repeatable."),
     ] = None,
+    encoder: Encoder = None,
     device: Device = "cpu",
     allow: Allow = None,
     quiet: Quiet = False,
 ) -> None:
-    """Serve a run until it is interrupted: the explorer, its documents with full-text search, and inference."""
+    """Serve a run until it is interrupted: the explorer, its documents with their search, and inference."""
     from ..topics.saved import find_model
 
     find_model(run)
     from ..service import serve as serve_run
 
-    serve_run(run, host, port, token=token, names=allow_host or (), device=device, allow=allow or ())
+    serve_run(run, host, port, token=token, names=allow_host or (), device=device, allow=allow or (), encoder=encoder)
 
 
 class Format(StrEnum):
@@ -147,9 +149,11 @@ def figures(
     space: Annotated[
         str,
         typer.Option(
-            metavar="theta|latent", help="Map documents by their topic shares, or by their place in the latent space."
+            metavar="auto|theta|vectors|latent",
+            help="Map documents by their topic shares (theta), by their vectors, or by their place in the latent "
+            "space; auto takes vectors if there are any.",
         ),
-    ] = "theta",
+    ] = "auto",
     projection: Annotated[
         str, typer.Option(metavar="tsne|pca|umap", help="How a map is projected onto a plane.")
     ] = "tsne",

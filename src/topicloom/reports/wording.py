@@ -272,6 +272,7 @@ MAP = Phrase(
 COLOURS = {"topic": Phrase("main topic", "主要主题"), "label": Phrase("label", "类别")}
 SPACES = {
     "theta": Phrase("topic shares", "主题占比"),
+    "vectors": Phrase("vectors of their texts", "文本向量"),
     "latent": Phrase("positions in the latent space", "在隐空间中的位置"),
 }
 METHODS = {
@@ -295,6 +296,7 @@ SIMILAR_COLOURS = Phrase("Similar topics have similar colours.", "相似的主�
 SAMPLED = Phrase("{n:,} of {n_all:,} documents, drawn at random.", "从 {n_all:,} 篇文档中随机抽取 {n:,} 篇。")
 ONE_LEFT_OUT = Phrase("1 document without a known word is left out.", "有 1 篇文档不含已知的词，没有画出。")
 SOME_LEFT_OUT = Phrase("{n:,} documents without a known word are left out.", "有 {n:,} 篇文档不含已知的词，没有画出。")
+WITHOUT_VECTOR = Phrase("Documents without a vector are left out ({n:,}).", "没有向量的文档没有画出（{n:,} 篇）。")
 WORD_MAP = Phrase(
     "Stars are topics and dots are words of the space in which the model learned both; those with similar directions "
     "are near each other ({method}). A word has the colour of the topic in which it ranks highest. Words without room "

@@ -123,6 +123,7 @@ class TopicList(BaseModel):
     n_words: int
     has_documents: bool
     has_texts: bool
+    has_meaning: bool = Field(description="Whether documents can be searched by meaning, with `like`.")
     version: str = Field(description="Changes whenever the edits change, and differs between models.")
     topics: list[TopicRow]
 
@@ -168,6 +169,7 @@ class DocumentRow(BaseModel):
     cut: bool = Field(description="Whether `text` is only the beginning.")
     empty: bool = Field(description="Whether the model knows no word of the document.")
     topics: list[ShareOfTopic] = Field(description="The largest topics, largest first.")
+    similarity: float | None = Field(None, description="The cosine with the text of `like`; only with `like`.")
 
 
 class DocumentPage(BaseModel):
@@ -293,7 +295,8 @@ class _Explorer:
         title = replace_surrogates(self.live.run.resolve().name)
         if not len(now.theta):
             return _plain(title, now), NO_SOURCES
-        options = PageOptions(title, api="api", version=now.version)
+        meaning = self.live.search is not None
+        options = PageOptions(title, api="api", version=now.version, meaning=meaning)
         page = explorer_page(now.topics, options, self.live.metrics)
         found = _POLICY.search(page)
         policy = NO_SOURCES if found is None else f"{found[1]}; frame-ancestors 'none'"
@@ -403,7 +406,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
                 raise HTTPException(
                     413, f"text {number} has {length:,} characters; send at most {limits.characters:,} of each"
                 )
-        if sum(lengths) <= _CHARACTERS_AT_ONCE:
+        if sum(lengths) <= _CHARACTERS_AT_ONCE and not live.encodes:
             answer = as_json(live.infer(texts))
         else:
             answer = await in_thread(lambda: as_json(live.infer(texts)))
@@ -424,13 +427,22 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         ] = None,
         id: Annotated[str | None, Query(max_length=1000, description="Only documents with this id.")] = None,
         label: Annotated[str | None, Query(max_length=1000, description="Only documents of this class.")] = None,
+        like: Annotated[
+            str | None,
+            Query(
+                max_length=1000, description="Sort by how near documents are to this text in meaning, nearest first."
+            ),
+        ] = None,
         after: Annotated[
             str | None, Query(max_length=100, description="`next` of the page before; the rest stays the same.")
         ] = None,
         limit: Annotated[int, Query(ge=1, le=limits.documents, description="Documents on a page.")] = 20,
     ) -> Response:
-        """Return a page of documents, sorted by their share of a topic, by how well they match a query, or by row."""
-        return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit, label)))
+        """Return a page of documents.
+
+        They are sorted by meaning, by their share of a topic, by how well they match a query, or by row.
+        """
+        return await in_thread(lambda: as_json(live.documents(topic, q, id, after, limit, label, like)))
 
     @app.get("/api/documents/{row}", tags=["documents"], summary="One document", response_model=WholeDocument)
     async def document(

@@ -33,6 +33,7 @@ from ..text.counting import counts_of
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, checked_edits, read_edits, write_edits
 from ..topics.saved import CONFIG, DOCUMENTS, EDITS, INDEX, find_model, read_metrics, read_shares, read_stored
+from ..topics.search import VectorSearch, with_encoder
 from ..topics.view import Topics
 from .guard import Limits
 from .index import DocumentIndex, ReplacedError, Tokenize, build_index, is_current, query_words
@@ -297,6 +298,7 @@ class Live:
         index: the documents with full-text search; None if the run keeps no documents.
         limits: the limits of requests.
         temporary: a temporary directory that holds the index, which `close` removes.
+        search: the documents' vectors; None if they have none, or if their encoder is not known.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -317,7 +319,9 @@ class Live:
         index: DocumentIndex | None,
         limits: Limits,
         temporary: tempfile.TemporaryDirectory[str] | None = None,
+        search: VectorSearch | None = None,
     ) -> None:
+        self.search = search
         self.run, self.start, self.index, self.limits = run, state, index, limits
         self.state = state
         self.metrics = read_metrics(run)
@@ -334,6 +338,7 @@ class Live:
         device: str = "cpu",
         allow: Iterable[str] = (),
         tokenizer: Callable[[str], Iterable[str]] | None = None,
+        encoder: Any = None,
     ) -> Live:
         """Read a run, and build the index of its documents unless there is one.
 
@@ -343,6 +348,8 @@ class Live:
             device: where the model computes, such as "cpu" or "cuda".
             allow: modules that may be imported for your own classes and functions that the model needs.
             tokenizer: your own function that splits texts, if the model was trained with one.
+            encoder: what gave the documents their vectors, as `TextEncoder.of` takes it, if the run does not name it,
+                or if it is a function.
 
         Raises:
             InputError: there is no model, a file is damaged, or edits.yaml belongs to another model.
@@ -350,7 +357,7 @@ class Live:
         from ..models.loading import load
 
         run, limits = Path(run), limits or Limits()
-        model = load(run, device=device, allow=allow, tokenizer=tokenizer)
+        model = load(run, device=device, allow=allow, tokenizer=tokenizer, encoder=encoder)
         if _tokenize(model.tokenizer_) is None:
             logger.warning(
                 "the tokenizer of this model is not here, so only lists of tokens can be inferred; name its module by "
@@ -362,12 +369,14 @@ class Live:
             return cls(run, ServedState(Topics(model, []), shares), None, limits).edited()
         corpus, documents = read_stored(run, model.vocabulary_, len(model.components_))
         corpus = replace(corpus, tokenizer=model.tokenizer_)  # it may be a function that was passed to `open`
+        corpus = with_encoder(corpus, model.encoder_)
         topics = Topics.of(model, corpus, documents)
         if topics.corpus.texts is None:
             logger.warning("the texts of %s were not kept: documents have no text, and words are searched", run)
         path, digest, temporary = _index_of(run, topics, _tokenize(model.tokenizer_))
         index = DocumentIndex(path, limits.seconds, digest)
-        return cls(run, ServedState(topics), index, limits, temporary).edited()
+        search = None if corpus.vectors is None or corpus.encoder is None else VectorSearch(corpus)
+        return cls(run, ServedState(topics), index, limits, temporary, search).edited()
 
     def edited(self) -> Live:
         """Apply the edits that are stored in the run directory, and return this object."""
@@ -398,6 +407,7 @@ class Live:
             "n_words": len(now.model.vocabulary_),
             "has_documents": self.index is not None,
             "has_texts": now.topics.corpus.texts is not None and self.index is not None,
+            "has_meaning": self.search is not None,
             "version": now.version,
             "topics": now.table,
         }
@@ -417,38 +427,48 @@ class Live:
         return {"n_topics": now.n_topics, "version": now.version, "documents": documents}
 
     def documents(
-        self, topic: int | None, query: str | None, id: str | None, after: str | None, n: int, label: str | None = None
+        self,
+        topic: int | None,
+        query: str | None,
+        id: str | None,
+        after: str | None,
+        n: int,
+        label: str | None = None,
+        like: str | None = None,
     ) -> dict[str, Any]:
         """Return a page of documents.
 
+        With `like`, those that are nearest to it in meaning come first, and documents without a vector are left out.
         With a topic, those with its largest shares come first, and empty documents are left out. With a query alone,
         those that match it best come first. Otherwise they are in the order of the run.
 
         Args:
-            topic: the number of a topic.
+            topic: the number of a topic. With `like`, its share is more than 1/K in each document.
             query: words that each document has, or its id or a part of its id. Documents with this id come first. A
                 query in quotation marks is not searched for in ids.
             id: the id that each document has.
             after: the start of the page: `next` of an earlier page of the same topic, query, id and label.
             n: the most documents on the page.
             label: the class that each document has.
+            like: a text, with whose meaning documents are compared by their vectors.
 
         Raises:
-            NotKeptError: the run keeps no documents.
-            InputError: there is no such topic, or `after` is not from such a page.
+            NotKeptError: the run keeps no documents; or, with `like`, no vectors of an encoder that is known.
+            InputError: there is no such topic, the encoder cannot encode the text, or `after` is not from such a page.
         """
         now, index = self.state, self._documents()
         k = None if topic is None else now.topics.number_of(topic)
         words = None if query is None else query_words(query.replace('"', " "), _tokenize(now.model.tokenizer_))
         part = "" if query is None or '"' in query else query.strip()
-        question = (k, words, part, id, label)
+        question = (k, words, part, id, label, *(() if like is None else (like,)))
         key = None if after is None else PageKey.parse(after, question)
         most = n + 1  # one more than is shown, to know whether there is another page
         n_matching = index.count(words) if words else 0
         by_id, keys = index.containing_id(part, common=not n_matching), list[PageKey]()
+        similarity = None if like is None else self._similarities(like)
         if words == [] and not by_id:
             total = 0
-        elif words is not None and k is None and id is None and label is None:
+        elif words is not None and k is None and id is None and label is None and like is None:
             keys, total = (
                 _best(index, words, by_id, key, most)
                 if by_id
@@ -465,7 +485,13 @@ class Live:
                 if words:
                     matching = np.union1d(matching, index.matching(words))
                 rows = np.intersect1d(rows, matching, assume_unique=True)
-            keys = following(rows, key, most) if k is None else largest(now.theta[rows, k], rows, key, most)
+            if similarity is not None:
+                assert self.search is not None
+                rows = np.intersect1d(rows, self.search.rows, assume_unique=True)
+                rows = rows if k is None else rows[now.theta[rows, k] > 1 / now.n_topics]
+                keys = largest(similarity[rows], rows, key, most)
+            else:
+                keys = following(rows, key, most) if k is None else largest(now.theta[rows, k], rows, key, most)
             total = len(rows)
         found = index.documents([key.row for key in keys[:n]])
         return {
@@ -473,7 +499,11 @@ class Live:
             "next": keys[n - 1].written(question) if len(keys) > n else None,
             "words": words,
             "version": now.version,
-            "documents": [self._shown(now, each, _EXCERPT_CHARACTERS) for each in found],
+            "documents": [
+                self._shown(now, each, _EXCERPT_CHARACTERS)
+                | ({} if similarity is None else {"similarity": float(similarity[each.row])})
+                for each in found
+            ],
         }
 
     def document(self, row: int, pieces: bool = False) -> dict[str, Any]:
@@ -532,6 +562,22 @@ class Live:
             store_edits(self.run, topics)
             self.state = ServedState(topics)
         return self.edits()
+
+    def _similarities(self, text: str) -> npt.NDArray[np.float32]:
+        if self.search is None:
+            raise NotKeptError(
+                "the documents have no vectors of a known encoder, so they cannot be searched by meaning; search for "
+                "words with q"
+            )
+        if not text.strip():
+            raise InputError("`like` is empty; give a text")
+        return self.search.similarities(text)
+
+    @property
+    def encodes(self) -> bool:
+        """Whether texts are encoded before their topics are inferred, which may take long."""
+        model = self.state.model
+        return bool(model.reads_vectors and model.encoder_ is not None)
 
     def _documents(self) -> DocumentIndex:
         if self.index is None:

@@ -44,6 +44,7 @@ def serve(
     device: str = "cpu",
     allow: Iterable[str] = (),
     tokenizer: Callable[[str], Iterable[str]] | None = None,
+    encoder: Any = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a run until the process is interrupted (SIGINT or SIGTERM).
@@ -61,6 +62,7 @@ def serve(
         device: where the model computes, such as "cpu" or "cuda".
         allow: modules that may be imported for your own classes and functions that the model needs.
         tokenizer: your own function that splits texts, if the model was trained with one.
+        encoder: what gave the documents their vectors, if the run does not name it, or if it is a function.
         started: a function that is called with the address once the service answers.
 
     Raises:
@@ -73,7 +75,7 @@ def serve(
     access = Access.on(host, token, names)
     limits = limits or Limits()
     with _listen(host, port) as listener:  # first, because reading the model takes longer
-        live = Live.open(run, limits, device=device, allow=allow, tokenizer=tokenizer)
+        live = Live.open(run, limits, device=device, allow=allow, tokenizer=tokenizer, encoder=encoder)
         try:
             with _own_process():
                 _run(make_app(live, access), listener, limits, started)

@@ -15,7 +15,7 @@ import unicodedata
 import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -31,11 +31,12 @@ from ...errors import InputError
 from ...files import atomic_file
 from ...metrics import CATALOGUE
 from ...text import Pretokenized, Tokenizer
-from ...text.strings import replace_surrogates, require_utf8
+from ...text.strings import pieces, replace_surrogates, require_utf8
 from ...text.tokenizing import LETTER, spelling
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
+    from ...corpus import Corpus
     from ...models.portable import PortableInference
     from ...topics.shares import GroupShares
     from ...topics.view import Topics
@@ -65,6 +66,7 @@ _CHECKED_DOCUMENTS = 300
 _LANDMARKS = 1200  # documents that t-SNE places; the others are placed among them
 _NEIGHBOURS = 5  # landmarks by which another document is placed
 _NEIGHBOUR_WIDTH = 0.02  # of the weights of neighbours, as a squared distance between square roots of shares
+_VECTOR_WIDTH = 0.1  # the same, as a squared distance between vectors of length 1
 _TSNE_STEPS = 350  # more change little on a map of this size
 _FEWEST_FOR_TSNE = 12  # documents; fewer are placed by their principal components
 _DOCUMENTS_AT_ONCE = 4096
@@ -92,6 +94,7 @@ class PageOptions:
             the page.
         version: what the service calls the topics of the page, by which it notices that they were edited since.
         infer: whether the page has a box that finds the topics of a text.
+        meaning: whether the service can search documents by meaning.
 
     Raises:
         InputError: the title contains a lone surrogate.
@@ -103,6 +106,7 @@ class PageOptions:
     api: str | None = None
     version: str | None = None
     infer: bool = True
+    meaning: bool = False
 
     def __post_init__(self) -> None:
         if self.title is not None:
@@ -213,6 +217,7 @@ def page_parts(topics: Topics, options: PageOptions, metrics: Mapping[str, Any] 
     if options.infer and options.api is None:
         try:
             parts["inference"], notes["precision"] = inference_part(topics)
+            notes["infers_by"] = "words" if reads_vectors(topics) else "all"
         except InputError as error:
             notes["no_inference"] = str(error)
             logger.info("the page has no box for new texts: %s", error)
@@ -244,12 +249,14 @@ def _core_part(
         "names": topics.names,
         "words": [[word for word, _ in topics.words_of(k, _WORDS_OF_TOPIC)] for k in range(topics.n_topics)],
         "api": options.api,
+        "meaning": options.meaning,
         "version": options.version,
         "tree": [[int(left), int(right), round(float(at), 4)] for left, right, at, _ in tree.linkage],
         "periods": period_shares(topics),
         "classes": class_shares(topics),
         "quality": _quality(metrics, topics.model),
         "tokenizer": tokenizer_settings(topics.model.tokenizer_),
+        "map_by": "topics" if _vectors_of(topics) is None else "vectors",
         **notes,
     }
     arrays = {
@@ -270,7 +277,7 @@ def _documents_part(topics: Topics, chosen: Array) -> str:
         "sizes": sizes,
         "topics": numbers,
         "shares": shares,
-        "places": np.round(document_positions(theta) * 65535).astype(np.uint16),
+        "places": np.round(document_positions(theta, _vectors_of(topics, chosen)) * 65535).astype(np.uint16),
         "tokens": topics.corpus.counts.sum(axis=1)[chosen].clip(0, 65535).astype(np.uint16),
     }
     values: dict[str, Any] = {}
@@ -291,6 +298,15 @@ def _documents_part(topics: Topics, chosen: Array) -> str:
         seconds[np.isnat(times)] = np.nan
         arrays["times"] = seconds
     return pack(values, arrays)
+
+
+def _vectors_of(topics: Topics, chosen: Array | None = None) -> Array | None:
+    """Return the vectors of documents by which they are placed; None if there are none, or too few."""
+    vectors = topics.corpus.vectors
+    if vectors is None:
+        return None
+    found: Array = vectors if chosen is None else vectors[chosen]
+    return found if int(has_direction(found).sum()) >= _FEWEST_FOR_TSNE else None
 
 
 def largest_shares(theta: Array, empty: Array) -> tuple[Array, Array, Array]:
@@ -465,11 +481,27 @@ def inference_part(topics: Topics) -> tuple[str, str]:
     inference = portable_inference(topics.model)
     step = max(1, len(topics.documents) // _CHECKED_DOCUMENTS)
     counts, theta = topics.corpus.counts[::step], topics.documents.theta[::step]
+    if reads_vectors(topics):  # the page has no encoder of texts, so it reads their words alone
+        theta = _theta_of_words(topics.model, topics.corpus[::step])
     if (halved := inference.halved()).error(counts, theta) <= _LARGEST_ERROR:
         return _packed(halved), "half"
     if inference.error(counts, theta) <= _LARGEST_ERROR:
         return _packed(inference), "single"
     raise InputError("the inference of this model cannot be repeated in a page with sufficient precision")
+
+
+def reads_vectors(topics: Topics) -> bool:
+    """Whether the topics of the documents depend on their vectors."""
+    return bool(topics.corpus.vectors is not None and getattr(topics.model, "reads_vectors", False))
+
+
+def _theta_of_words(model: Any, corpus: Corpus) -> Array:
+    """Return the topic shares that a model infers from the words of documents alone, (n, K)."""
+    from ...models.inference import document_topics
+
+    of_words = replace(corpus, fields=replace(corpus.fields, vectors=None, encoder=None))
+    theta: Array = document_topics(model.network_, model.without_vectors(of_words)).theta
+    return theta
 
 
 def _packed(inference: PortableInference) -> str:
@@ -615,26 +647,59 @@ def _apart(place: Array, radii: Array) -> Array:
     return place
 
 
-def document_positions(theta: Array) -> Array:
-    """Place documents so that those with similar topics are near each other.
+def document_positions(theta: Array, vectors: Array | None = None) -> Array:
+    """Place documents so that those with similar vectors, or else with similar topics, are near each other.
 
-    A random part of the documents is placed by t-SNE on the square roots of their shares, and each other document at
-    the mean of its nearest neighbours among these.
+    A random part of the documents is placed by t-SNE on their vectors of length 1, or on the square roots of their
+    shares, and each other document at the mean of its nearest neighbours among these. A document without a vector is
+    placed where documents with similar topics are.
 
     Args:
         theta: (n, K) topic shares.
+        vectors: (n, E) the documents' vectors; a zero vector stands for no vector. None places documents by shares.
 
     Returns:
         (n, 2) float32 from 0 to 1.
     """
-    n = len(theta)
     roots = np.sqrt(theta.astype(np.float32))
-    if n < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
+    if vectors is not None:
+        known = has_direction(vectors)
+        places = np.empty((len(theta), 2), np.float32)
+        places[known] = _scattered(unit_vectors(vectors[known]), _VECTOR_WIDTH)
+        if not known.all():
+            marks = np.flatnonzero(known)
+            marks = np.sort(np.random.default_rng(2).permutation(marks)[:_LANDMARKS])
+            places[~known] = _among(roots[~known], roots[marks], places[marks], _NEIGHBOUR_WIDTH)
+        return places
+    if len(theta) < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
         return _principal(roots)
+    return _scattered(roots, _NEIGHBOUR_WIDTH)
+
+
+def has_direction(vectors: Array) -> npt.NDArray[np.bool_]:
+    """Return which vectors are not zero, (n,)."""
+    return np.concatenate([np.zeros(0, np.bool_), *(part.any(axis=1) for part in pieces(vectors))])
+
+
+def unit_vectors(vectors: Array) -> Array:
+    """Return vectors (n, E) that are not zero with length 1, float32."""
+    rows = np.asarray(vectors, np.float32)
+    found: Array = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return found
+
+
+def _scattered(points: Array, width: float) -> Array:
+    """Place points (n, L) in the unit square by t-SNE, (n, 2).
+
+    Args:
+        points: at least as many as t-SNE needs.
+        width: that of the weights of neighbours, as a squared distance.
+    """
     from ...topics.hierarchy import tsne
 
+    n = len(points)
     chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
-    marks = roots[chosen]
+    marks = points[chosen]
     start = _principal(marks)
     start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
     start += 1e-6 * np.random.default_rng(0).standard_normal(start.shape)
@@ -643,16 +708,7 @@ def document_positions(theta: Array) -> Array:
         placed = tsne(marks, 0, start, _TSNE_STEPS)
     if n == len(chosen):
         return _scaled(placed)
-    places = np.empty((n, 2), np.float32)
-    squares = (marks**2).sum(1)
-    for first in range(0, n, _DOCUMENTS_AT_ONCE):
-        distance = squares - 2 * roots[first : first + _DOCUMENTS_AT_ONCE] @ marks.T  # up to a constant for each row
-        nearest = np.argpartition(distance, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
-        by_distance = np.take_along_axis(distance, nearest, axis=1)
-        by_distance -= by_distance.min(axis=1, keepdims=True)
-        weights = np.exp(-by_distance / _NEIGHBOUR_WIDTH)
-        weights /= weights.sum(axis=1, keepdims=True)
-        places[first : first + _DOCUMENTS_AT_ONCE] = (placed[nearest] * weights[..., None]).sum(1)
+    places = _among(points, marks, placed, width)
     places[chosen] = placed
     # Documents with the same neighbours would hide each other.
     spread = _JITTER * float(np.abs(placed).max())
@@ -660,6 +716,22 @@ def document_positions(theta: Array) -> Array:
     others[chosen] = False
     places[others] += spread * np.random.default_rng(1).standard_normal((int(others.sum()), 2))
     return _scaled(places)
+
+
+def _among(points: Array, marks: Array, placed: Array, width: float) -> Array:
+    """Place points (n, L) among landmarks (M, L) whose places (M, 2) are known: (n, 2) float32."""
+    places = np.empty((len(points), 2), np.float32)
+    squares = (marks**2).sum(1)
+    n_near = min(_NEIGHBOURS, len(marks))
+    for first in range(0, len(points), _DOCUMENTS_AT_ONCE):
+        distance = squares - 2 * points[first : first + _DOCUMENTS_AT_ONCE] @ marks.T  # up to a constant for each row
+        nearest = np.argpartition(distance, n_near - 1, axis=1)[:, :n_near]
+        by_distance = np.take_along_axis(distance, nearest, axis=1)
+        by_distance -= by_distance.min(axis=1, keepdims=True)
+        weights = np.exp(-by_distance / width)
+        weights /= weights.sum(axis=1, keepdims=True)
+        places[first : first + _DOCUMENTS_AT_ONCE] = (placed[nearest] * weights[..., None]).sum(1)
+    return places
 
 
 def _principal(points: Array) -> Array:

@@ -17,6 +17,7 @@ from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
 from ...topics.view import Topics
 from .. import wording as words
+from ..explorer.page import has_direction, unit_vectors
 from ..wording import FigureLanguage, Language, chosen_language, joined
 from .style import label_language, sampled
 
@@ -35,8 +36,9 @@ class Options:
 
     Attributes:
         colour: what colours the documents of a map: their main "topic", or their "label".
-        space: what documents that are near in a map have in common: their topic shares ("theta"), or their position in
-            the model's latent space ("latent"; see `latent` of a model).
+        space: what documents that are near in a map have in common: their topic shares ("theta"), their vectors
+            ("vectors"), or their position in the model's latent space ("latent"; see `latent` of a model). "auto" is
+            "vectors" if the documents have any, and otherwise "theta".
         projection: how a map is made of it; see `topicloom.topics.hierarchy.project`.
         documents: the two documents of an interpolation, by their ids or row numbers. None takes a typical document of
             each of the two largest topics.
@@ -59,7 +61,7 @@ class Options:
     """
 
     colour: Literal["topic", "label"] = "topic"
-    space: Literal["theta", "latent"] = "theta"
+    space: Literal["auto", "theta", "vectors", "latent"] = "auto"
     projection: Projection = "tsne"
     documents: Sequence[str | int] | None = None
     steps: int = 8
@@ -72,9 +74,10 @@ class Options:
 
     def __post_init__(self) -> None:
         chosen_language(self.language)
-        for name, choices in (("colour", ("topic", "label")), ("space", ("theta", "latent"))):
+        for name, choices in (("colour", ("topic", "label")), ("space", ("auto", "theta", "vectors", "latent"))):
             if getattr(self, name) not in choices:
-                raise SettingError(f"`{name}={getattr(self, name)!r}` should be {' or '.join(choices)}")
+                listed = " or ".join([", ".join(choices[:-1]), choices[-1]])
+                raise SettingError(f"`{name}={getattr(self, name)!r}` should be {listed}")
 
     def with_language(self, topics: Topics) -> Options:
         """Return these options with the language in which the pictures of some topics can be drawn.
@@ -157,6 +160,17 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
     known = np.flatnonzero(~documents.empty)
     if not len(known):
         raise InputError("no document has a known word, so there is nothing to map")
+    vectors, space = topics.corpus.vectors, options.space
+    if space == "auto":
+        space = "theta" if vectors is None or not has_direction(vectors).any() else "vectors"
+    n_known = len(known)
+    if space == "vectors":
+        if vectors is None:
+            raise InputError("the documents have no vectors, so there is nothing to map; give `space` another value")
+        known = known[has_direction(vectors)[known]]
+        if not len(known):
+            raise InputError("no document has a vector, so there is nothing to map; give `space` another value")
+    n_without = n_known - len(known)
     rows = known[sampled(len(known), _MOST_DOCUMENTS, options.random_state)]
     order = None
     if options.colour == "topic":
@@ -166,21 +180,24 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
     else:
         names, groups = _classes(documents.labels, rows)
     # Euclidean distances of the square roots of shares are Hellinger's.
-    is_theta = options.space == "theta"
-    points = np.sqrt(documents.theta[rows]) if is_theta else topics.model.latent(topics.corpus[rows])[0]
-    n_grey, n_empty = int((groups == -1).sum()), len(documents) - len(known)
+    if space == "vectors" and vectors is not None:
+        points = unit_vectors(vectors[rows])
+    else:
+        points = np.sqrt(documents.theta[rows]) if space == "theta" else topics.model.latent(topics.corpus[rows])[0]
+    n_grey, n_empty = int((groups == -1).sum()), len(documents) - n_known
     left_out = words.ONE_LEFT_OUT if n_empty == 1 else words.SOME_LEFT_OUT
     sentences = [
         words.MAP(
             language,
             colour=words.COLOURS[options.colour](language),
-            near=words.SPACES[options.space](language),
+            near=words.SPACES[space](language),
             method=_method(options, language),
         ),
         words.WITHOUT_LABEL(language, n=n_grey, n_all=len(rows)) * bool(n_grey),
         words.SIMILAR_COLOURS(language) * (options.colour == "topic" and len(names) > 10),
         words.SAMPLED(language, n=len(rows), n_all=len(known)) * (len(rows) < len(known)),
         left_out(language, n=n_empty) * bool(n_empty),
+        words.WITHOUT_VECTOR(language, n=n_without) * bool(n_without),
     ]
     placed = project(points, options.projection, options.random_state)
     return [document_map(placed, groups, names, note=joined(sentences, language), order=order, font=options.font)]
