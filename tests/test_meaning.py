@@ -159,6 +159,15 @@ def test_one_warning_says_that_words_decide(run, caplog):
     assert (said.exit_code, said.stderr.count("words alone")) == (0, 1)
 
 
+def test_validation_documents_may_lack_vectors(corpus, caplog):
+    plain = tl.Corpus.from_counts(corpus.counts, corpus.vocabulary)
+    given = tl.Corpus.from_counts(corpus.counts, corpus.vocabulary, vectors=corpus.vectors)
+    with caplog.at_level(logging.WARNING):
+        model = tl.GSM(3, epochs=2, random_state=0).fit(given, validation=plain)
+    assert np.isfinite([row["validation_loss"] for row in model.history_]).all()
+    assert caplog.text.count("words alone") == 1
+
+
 def test_an_encoder_given_later_must_have_the_size(run):
     model = tl.load(run / "given", encoder=encode)
     np.testing.assert_allclose(model.transform(["kitten"]).argmax(), model.transform(["cat dog"]).argmax())

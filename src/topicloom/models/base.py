@@ -1166,27 +1166,29 @@ class TopicModel(
                 return corpus.with_vectors(encoder=encoder)
             if corpus.encoder is not None:
                 corpus.encoder.require_same(encoder, "the training documents")
-        if corpus.vectors is None and (self._may_lack_vectors or hasattr(self.origin, "expansion_")):
-            self._say_that_words_decide()
-            return self.without_vectors(corpus)
-        return corpus
+        network: TopicNetwork | None = vars(self).get("network_")  # None during training
+        return corpus if network is None else self.read_by(network, corpus)
 
-    def _say_that_words_decide(self) -> None:
-        """Warn of documents without vectors, once for each network: a file or a service has many parts."""
-        network = getattr(self, "network_", None)
+    def read_by(self, network: TopicNetwork, corpus: Corpus) -> Corpus:
+        """Return documents that a network can read: without vectors, their topics are inferred from their words.
+
+        A warning says so, once for each network, because a file or a service gives documents in many parts.
+        """
+        if corpus.vectors is not None or not (_may_lack_vectors(network) or hasattr(self.origin, "expansion_")):
+            return corpus
         if network not in _warned_of:
             logger.warning("the documents have no vectors, so their topics are inferred from their words alone")
-            if network is not None:
-                _warned_of.add(network)
+            _warned_of.add(network)
+        return self.without_vectors(corpus, network)
 
-    @property
-    def _may_lack_vectors(self) -> bool:
-        """Whether the network reads vectors, and can do without them."""
-        return hasattr(self, "network_") and "vectors" in self.network_.optional_fields
+    def without_vectors(self, corpus: Corpus, network: TopicNetwork | None = None) -> Corpus:
+        """Return documents with zero vectors if the network may lack vectors. A zero vector stands for no vector.
 
-    def without_vectors(self, corpus: Corpus) -> Corpus:
-        """Return documents with zero vectors if the network may lack vectors. A zero vector stands for no vector."""
-        if not self._may_lack_vectors:
+        Args:
+            corpus: the documents.
+            network: the network; None is that of the fitted model.
+        """
+        if not _may_lack_vectors(self.network_ if network is None else network):
             return corpus
         size = self.fields_["vectors"]
         assert isinstance(size, int)
@@ -1396,6 +1398,11 @@ def theta_of(found: DocumentTopics) -> Array:
     if found.empty.any():
         logger.warning("%s", empty_warning(int(found.empty.sum()), len(found)))
     return found.theta
+
+
+def _may_lack_vectors(network: TopicNetwork) -> bool:
+    """Return whether a network reads vectors, and can do without them."""
+    return "vectors" in network.optional_fields
 
 
 def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:

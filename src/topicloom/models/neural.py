@@ -376,7 +376,9 @@ class NeuralTopicModel(TopicModel):
         reader = self.build_reader(corpus, state)
         _warn_of_a_long_document(corpus)
         if validation is not None:
-            held_out = BatchReader.of(validation, reader.batch_size, state.device, state.network.fields)
+            network = state.network
+            readable = self.read_by(network, validation)
+            held_out = BatchReader.of(readable, reader.batch_size, state.device, network.fields)
             return reader, held_out.without_empty()
         if self.patience is None:
             return reader, None
