@@ -519,7 +519,7 @@ class TopicModel(
             raise InputError("every document is empty, so there are no words to learn from")
         self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
         self.encoder_: TextEncoder | None = corpus.encoder
-        corpus = own_part(self.expanded(corpus) if for_fit else corpus)
+        corpus = own_part(self._expanded(corpus) if for_fit else corpus)
         self.word_counts_, self.document_counts_, self.n_documents_ = totals(given(corpus))
         self.n_lent_tokens_ = float(totals(corpus)[0].sum() - self.word_counts_.sum())
         self.n_features_in_, self.fields_ = corpus.n_words, corpus.fields.kinds()
@@ -527,7 +527,7 @@ class TopicModel(
         self.settings_ = self.get_params(deep=False)  # the settings to save, which set_params does not change
         return corpus
 
-    def expanded(self, corpus: Corpus) -> Corpus:
+    def _expanded(self, corpus: Corpus) -> Corpus:
         """Return training documents with words of their neighbours, if they have vectors and the settings ask for it.
 
         If new documents will get such words too, the model keeps what that needs.

@@ -547,7 +547,7 @@ def final_state(
         InputError: the documents or the versions of packages differ from those of the run.
         ModelFileError: the file is missing or damaged.
     """
-    own, found = Identity.of(model, model.expanded(corpus), validation), read_checkpoint(file)
+    own, found = Identity.of(model, corpus, validation), read_checkpoint(file)
     found = replace(found, identity=replace(found.identity, settings=own.settings))
     return _checked(own, found, file, model, allow_other_versions, advice)
 
