@@ -478,7 +478,7 @@ def test_a_changed_encoder_of_the_same_name_is_refused(tmp_path, monkeypatch):
 
 def test_a_model_that_reads_no_vectors_encodes_nothing():
     own = Counting()
-    model = tl.GSM(n_topics=2, epochs=1, random_state=0).fit(DOCUMENTS, encoder=own)
+    model = tl.GSM(n_topics=2, epochs=1, random_state=0, encoder_reads="counts").fit(DOCUMENTS, encoder=own)
     n_calls = len(own.calls)
     model.transform(NEW)
     assert (len(own.calls), model.reads_vectors, model.encoder_.size) == (n_calls, False, 15)
