@@ -243,7 +243,7 @@ def test_documents(client, run):
         ("/api/documents?after=1e999:1", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?after=x", 422, "after should be the value of next in an earlier answer"),
         ("/api/documents?q=" + "a" * 2000, 422, "q: it should have at most 1000 characters"),
-        ("/api/documents?class=tech", 422, "there is no parameter 'class'; choose one of after, id, label, limit"),
+        ("/api/documents?class=tech", 422, "there is no parameter 'class'; choose one of after, id, label, like"),
         ("/api/documents?topc=1", 422, "there is no parameter 'topc'; did you mean topic?"),
         ("/api/topics?limit=1", 422, "there is no parameter 'limit'; /docs"),
         ("/nothing", 404, "there is no such path"),
