@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import digamma, gammaln
+from sklearn.exceptions import NotFittedError
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import SettingError
+from topicloom.errors import InputError, SettingError
 from topicloom.models import (
     BATM,
     ECRTM,
@@ -221,6 +222,81 @@ def test_a_model_without_a_paper_is_refused(kind):
     assert kind.published == {}
 
 
+# CombinedTM and ZeroShotTM.
+
+VECTORS = np.random.default_rng(0).normal(size=(150, 12)).astype(np.float32)
+# The arguments that CombinedTM and ZeroShotTM have by default in contextualized-topic-models 2.6.1.
+AUTHORS = {
+    "encoder_input": "raw",
+    "hidden_size": 100,
+    "activation": "softplus",
+    "dropout": 0.2,
+    "batch_size": 64,
+    "learning_rate": 2e-3,
+    "beta1": 0.99,
+    "epochs": 100,
+    "decoder": "product",
+    "batch_norm": True,
+    "batch_norm_eps": 1e-5,
+    "alpha": 1,
+    "estimator": "laplace",
+    "neighbour_tokens": 0,
+}
+
+
+@pytest.mark.parametrize(("recipe", "reads"), [("combined", "both"), ("zeroshot", "vectors")])
+def test_contextualized_recipes_have_the_settings_of_the_authors(recipe, reads):
+    settings = ProdLDA.as_published(10, recipe=recipe).get_params()
+    assert settings["n_topics"] == 10
+    for name, value in (ABSENT | AUTHORS | {"encoder_reads": reads}).items():
+        assert settings[name] == value, name
+    assert ProdLDA.as_published(recipe="published").get_params() == ProdLDA.as_published().get_params()
+
+
+@pytest.mark.parametrize("recipe", ["combined", "zeroshot"])
+def test_contextualized_recipes_need_vectors(recipe, tmp_path):
+    model = ProdLDA.as_published(4, recipe=recipe, epochs=2, random_state=0, device="cpu")
+    with pytest.raises(InputError, match="these documents have no vectors; give `encoder` or `vectors`"):
+        model.fit(CORPUS)
+    corpus = CORPUS.with_vectors(VECTORS)
+    theta = model.fit(corpus).transform(corpus)
+    without_words = tl.Corpus.from_counts(CORPUS.counts * 0, vocabulary=CORPUS.vocabulary, vectors=VECTORS)
+    reads_words = not np.array_equal(model.transform(without_words), theta)
+    assert reads_words == (recipe == "combined")
+    model.save(tmp_path / "model")
+    assert np.array_equal(tl.load(tmp_path / "model", device="cpu").transform(corpus), theta)
+
+
+@pytest.mark.parametrize(("kind", "has"), [(ProdLDA, "'published', 'combined', 'zeroshot'"), (GSM, "'published'")])
+def test_an_unknown_recipe_is_one_sentence(kind, has):
+    with pytest.raises(SettingError, match=f"{kind.__name__} has no recipe 'other'; it has {has}$"):
+        kind.as_published(recipe="other")
+    with pytest.raises(SettingError, match="LDA has no recipe 'combined'; use its defaults"):
+        LDA.as_published(recipe="combined")
+
+
+def test_completion_is_refused_where_vectors_are_needed():
+    corpus = CORPUS.with_vectors(VECTORS)
+    model = ProdLDA.as_published(4, recipe="zeroshot", epochs=2, random_state=0, device="cpu")
+    with pytest.raises(NotFittedError):
+        model.log_likelihood(corpus)
+    model.fit(corpus)
+    for each in (model, model.merge([0, 1])):
+        with pytest.raises(SettingError, match="the vectors of documents, which are made from whole texts"):
+            each.perplexity(corpus)
+    assert model.perplexity(corpus, "bound") > 1
+    found = tl.evaluate(model, corpus)
+    assert "perplexity_completion" not in found
+    assert "perplexity_bound" in found
+    compared = tl.compare(corpus, {"vectors": model}, n_topics=4, seeds=1)
+    assert not compared.failed
+    with pytest.raises(InputError, match="ProdLDA with these settings has no log_perplexity; give another objective"):
+        tl.tune(corpus, model, 4, trials=1, space={"hidden_size": [8]})
+    for measures in compared.rows[0]["measures"].values():
+        assert np.isfinite(measures["document_npmi"])
+        assert "perplexity_completion" not in measures
+
+
 # The parts that the papers have.
 
 
@@ -372,6 +448,21 @@ def test_a_recipe_without_a_paper_is_one_sentence(text, model):
     options = ("--model", model, "--recipe", "published", "--out", text.parent / "run")
     refused("train", text, *options, says=["has no published configuration"])
     assert not (text.parent / "run").exists()
+
+
+def test_a_recipe_that_needs_vectors_on_the_command_line(text):
+    np.save(text.parent / "vectors.npy", np.random.default_rng(0).normal(size=(60, 5)))
+    own = ("--model", "prodlda", "--recipe", "zeroshot", "--topics", 2, "--epochs", 2, "--out", text.parent / "run")
+    refused("train", text, *own, says=["these documents have no vectors"])
+    given = ("--vectors", text.parent / "vectors.npy")
+    done = call("train", text, *own, *given, "--quiet")
+    assert done.exit_code == 0, done.output
+    measured = json.loads((text.parent / "run" / "metrics.json").read_text(encoding="utf-8"))
+    assert measured["settings"]["encoder_reads"] == "vectors"
+    assert measured["perplexity_completion_training"] is None
+    assert measured["perplexity_bound_training"] > 1
+    done = call("evaluate", text.parent / "run", "--quiet")
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("page", ["published.md", "published.zh-CN.md"])

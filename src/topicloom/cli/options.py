@@ -45,6 +45,8 @@ class Recipe(StrEnum):
 
     default = "default"
     published = "published"
+    combined = "combined"
+    zeroshot = "zeroshot"
 
 
 class FigureLanguages(StrEnum):

@@ -631,7 +631,11 @@ def train(
     ] = None,
     epochs: Epochs = None,
     recipe: Annotated[
-        Recipe, typer.Option(help="The values of settings that you do not give: the defaults, or those of the paper.")
+        Recipe,
+        typer.Option(
+            help="The values of settings that you do not give: the defaults, those of the paper, or, with ProdLDA and "
+            "vectors, those of CombinedTM or ZeroShotTM."
+        ),
     ] = Recipe.default,
     seed: Seed = 0,
     device: Device = "auto",
@@ -800,8 +804,8 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
         first = setting.partition("+")[0]
         raise InputError(f"--model {name}: give settings by --set, such as --model {plain} --set {first}")
     kind = model_class(name)
-    if recipe is Recipe.published:
-        settings = published_settings(kind) | settings
+    if recipe is not Recipe.default:
+        settings = published_settings(kind, recipe.value) | settings
     model = kind(**from_text(kind, settings))
     check_settings(model)
     choose_device(model.device)

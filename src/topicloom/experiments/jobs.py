@@ -436,4 +436,9 @@ class Evaluator:
         return found
 
     def _value(self, measure: Measure, part: str, inputs: ModelInputs) -> float | None:
-        return None if self.unavailable(measure.name, part) else float(measure.function(inputs))
+        if self.unavailable(measure.name, part):
+            return None
+        try:
+            return float(measure.function(inputs))
+        except SettingError:  # the model does not have the measure, such as a completion without vectors
+            return None

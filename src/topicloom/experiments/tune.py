@@ -326,9 +326,12 @@ class Objective:
 
         Raises:
             ArithmeticError: the value is not finite.
+            InputError: the model does not have one of the measures.
         """
         seconds = round(evaluator.fit(model), 3)
         measures = evaluator.measure(model, ["validation"], ("comparison", "tuning"))["validation"]
+        if absent := [name for name in self.weights if name not in measures]:
+            raise InputError(f"{type(model).__name__} with these settings has no {absent[0]}; give another objective")
         value = sum(weight * measures[name] for name, weight in self.weights.items())
         if not math.isfinite(value):
             raise ArithmeticError(f"the objective is {value}")

@@ -81,6 +81,7 @@ from .words import Words, seed_weights, with_fields
 logger = logging.getLogger("topicloom")
 
 Perplexity = Literal["bound", "completion"]
+PUBLISHED = "published"  # the recipe of a model's own paper
 
 _WORDS_IN_NOTEBOOKS = 10  # words shown for each topic
 _NAMED_WORDS = 10  # in a message about words that are left out
@@ -200,6 +201,7 @@ class TopicModel(
     """
 
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {}  # the settings of further papers, by the names for `as_published`
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
     model_format: ClassVar[int] = 1  # of saved weights and settings; raise it when they mean something else
@@ -223,17 +225,24 @@ class TopicModel(
         ForkingPickler.register(cls, _by_value)
 
     @classmethod
-    def as_published(cls, n_topics: int = 50, **overrides: Any) -> Self:
-        """Return a model with the settings of its paper, as far as the model has them; see docs/published.md.
+    def as_published(cls, n_topics: int = 50, *, recipe: str = PUBLISHED, **overrides: Any) -> Self:
+        """Return a model with the settings of a paper, as far as the model has them; see docs/published.md.
 
         Args:
             n_topics: the number of topics K.
+            recipe: the paper. "published" is that of the model. ProdLDA also has "combined" (CombinedTM) and "zeroshot"
+                (ZeroShotTM), whose documents need vectors.
             overrides: settings that differ from the paper.
 
         Raises:
-            SettingError: the model has no paper, its defaults are those of its paper, or a setting does not exist.
+            SettingError: the model has no such paper, its defaults are those of its paper, or a setting does not exist.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> tl.ProdLDA.as_published(20, recipe="zeroshot").encoder_reads
+            'vectors'
         """
-        settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls), **overrides}
+        settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls, recipe), **overrides}
         return cls(**settings)
 
     # Methods that a model defines
@@ -685,8 +694,15 @@ class TopicModel(
 
         Raises:
             InputError: no document has a word that the model knows.
-            SettingError: the method is unknown, or cannot be used with this model.
+            SettingError: the method is unknown, or cannot be used with this model. Document completion cannot be used
+                with an encoder that reads vectors alone: a vector tells the words that are scored.
         """
+        check_is_fitted(self, "components_")
+        if method == "completion" and "vectors" in set(self.network_.fields) - set(self.network_.optional_fields):
+            raise SettingError(
+                "document completion cannot score this model, because it needs the vectors of documents, which are "
+                'made from whole texts and would tell the words that are scored; use `method="bound"`'
+            )
         corpus = self.documents(X)
         if not corpus.counts.nnz:
             raise InputError("no document has a word that the model knows, so there is nothing to score")
@@ -1372,13 +1388,24 @@ def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:
     return f"try {', '.join(first)} or {last}" if first else f"try {last}"
 
 
-def published_settings(kind: type[Any]) -> dict[str, Any]:
-    """Return the settings of the paper of a model, given its class.
+def published_settings(kind: type[Any], recipe: str = PUBLISHED) -> dict[str, Any]:
+    """Return the settings of a paper of a model.
+
+    Args:
+        kind: the class of the model.
+        recipe: "published" for the paper of the model, or one of its further `recipes`.
 
     Raises:
-        SettingError: the model has no paper, or its defaults are those of its paper.
+        SettingError: the model has no such paper, or its defaults are those of its paper.
     """
+    further: dict[str, dict[str, Any]] = getattr(kind, "recipes", {})
+    if recipe in further:
+        return dict(further[recipe])
     settings: dict[str, Any] = getattr(kind, "published", {})
+    if recipe != PUBLISHED:
+        known = [PUBLISHED] * bool(settings) + sorted(further)
+        has = f"it has {', '.join(map(repr, known))}" if known else "use its defaults"
+        raise SettingError(f"{kind.__name__} has no recipe {recipe!r}; {has}")
     if not settings:
         raise SettingError(f"{kind.__name__} has no published configuration that differs from its defaults; use those")
     return dict(settings)

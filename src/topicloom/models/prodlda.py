@@ -40,11 +40,22 @@ _AUTHORS: dict[str, Any] = PLAIN_VARIATIONAL | {  # the settings that the author
     "batch_size": 200,
     "beta1": 0.99,
 }
+_CONTEXTUALIZED: dict[str, Any] = _AUTHORS | {  # those of contextualized-topic-models
+    "batch_norm": True,
+    "dropout": 0.2,
+    "batch_size": 64,
+    "learning_rate": 2e-3,
+    "epochs": 100,
+}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ProdLDA(DirichletVAE):
     """ProdLDA: topics as a product of experts over words (Srivastava & Sutton 2017).
+
+    `ProdLDA.as_published(recipe="combined")` is CombinedTM, whose encoder reads the words and the vector of a document
+    (Bianchi, Terragni & Hovy 2021), and `recipe="zeroshot"` is ZeroShotTM, whose encoder reads the vector alone
+    (Bianchi, Terragni, Hovy, Nozza & Fersini 2021).
 
     Each batch takes memory in proportion to the vocabulary. The settings are those of `help(topicloom.DirichletVAE)`
     and `help(topicloom.VariationalTopicModel)`, with other defaults.
@@ -63,6 +74,10 @@ class ProdLDA(DirichletVAE):
         "dropout": 0.6,
         "learning_rate": 2e-3,
         "epochs": 80,
+    }
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "combined": _CONTEXTUALIZED | {"encoder_reads": "both"},
+        "zeroshot": _CONTEXTUALIZED | {"encoder_reads": "vectors"},
     }
 
     estimator: Estimator = "laplace"
