@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from sklearn.base import clone
 
 import topicloom as tl
 from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, half_precision, systematic
@@ -215,3 +216,49 @@ def test_an_interrupted_fit_with_vectors_goes_on(tmp_path):
     resumed = model().fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, every="1 epochs"))
     np.testing.assert_array_equal(resumed.components_, whole.components_)
     np.testing.assert_array_equal(resumed.transform(NEW), whole.transform(NEW))
+
+
+# An encoder of two languages. Words of the same meaning have the same vector.
+
+MEANINGS = [
+    "足球 football 比赛 match 球队 team 冠军 champion 进球 goal 教练 coach",
+    "银行 bank 股票 shares 利率 rates 市场 market 基金 fund 投资 investment",
+    "电影 film 演员 actor 音乐 music 歌手 singer 导演 director 明星 star",
+]
+PAIRS = [words.split() for words in MEANINGS]
+ROW_OF = {word: 6 * group + i // 2 for group, words in enumerate(PAIRS) for i, word in enumerate(words)}
+DIRECTIONS = np.random.default_rng(0).normal(size=(18, 12))
+DIRECTIONS += 2 * np.repeat(np.random.default_rng(1).normal(size=(3, 12)), 6, axis=0)
+
+
+def encode_both(texts):
+    return np.array([sum((DIRECTIONS[r] for w, r in ROW_OF.items() if w in text), np.zeros(12)) for text in texts])
+
+
+def titles(language, n_docs=180):
+    """Titles of three words of one of three groups, in Chinese (0) or English (1)."""
+    rng = np.random.default_rng(language)
+    group = rng.integers(3, size=n_docs)
+    return [" ".join(rng.choice(PAIRS[each][language::2], size=3, replace=False)) for each in group], group
+
+
+@pytest.mark.parametrize("trained", [0, 1])
+@pytest.mark.parametrize(
+    "model",
+    [
+        tl.GSM(3, encoder_reads="vectors", epochs=20, random_state=0),
+        tl.ProdLDA.as_published(3, recipe="zeroshot", epochs=60, random_state=0),
+        tl.Loom(3, epochs=40, random_state=0),
+    ],
+    ids=["GSM", "zeroshot", "Loom"],
+)
+def test_topics_of_one_language_for_texts_of_another(model, trained):
+    texts, group = titles(trained)
+    others, other_group = titles(1 - trained)
+    language = ("zh", "en")[trained]
+    model = clone(model).fit(tl.Corpus.from_texts(texts, language=language, min_df=2, encoder=encode_both))
+    assert not set(" ".join(others).split()) & set(model.vocabulary_)
+    own, given = model.transform(texts).argmax(1), model.transform(others).argmax(1)
+    topic_of = [int(np.bincount(own[group == each]).argmax()) for each in range(3)]
+    assert sorted(topic_of) == [0, 1, 2]
+    assert (given == np.array(topic_of)[other_group]).mean() > 0.95
