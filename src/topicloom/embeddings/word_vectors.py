@@ -522,6 +522,8 @@ def _numbers(fields: list[bytes], name: str, number: int) -> Floats:
     vector, is_lost = as_float32(given)
     if is_lost.any():
         is_lost &= ~np.isclose(vector, given, rtol=_PRECISION_OF_TEXT, atol=0)
+        # The shortest text of the least number of 32 bits, 1e-45, is far from its value, 1.4e-45.
+        is_lost &= [float(str(stored)) != text for stored, text in zip(vector, given, strict=True)]
     if not np.isfinite(given).all():
         is_lost |= np.isinf(given) & [not _DIGITS.isdisjoint(field) for field in fields]  # 1e400, and not inf
         if not is_lost.any():
