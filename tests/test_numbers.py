@@ -109,7 +109,9 @@ def test_vectors_are_rounded_and_not_lost(tmp_path):
         assert fault in str(found.value) or "not finite" in fault
 
 
-@pytest.mark.parametrize("number", [2**53 + 1, str(2**53 + 1), "1e400", "1e-400", 10**400, np.int64(2**53 + 1)])
+@pytest.mark.parametrize(
+    "number", [2**53 + 1, str(2**53 + 1), "1e400", "1e-400", "2020_10", 10**400, np.int64(2**53 + 1)]
+)
 def test_covariates_are_exact_or_categories(number):
     corpus = tl.Corpus.from_texts(TEXTS, **OPEN, covariates={"x": [1.5, number, 2]})
     assert corpus.covariates["x"].values() == ["1.5", str(number), "2"]

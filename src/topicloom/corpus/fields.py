@@ -78,6 +78,8 @@ def as_number(value: Any) -> float | None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
         return None
+    if isinstance(value, str) and "_" in value:  # 2020_10 is a code, which Python would read as 202010
+        return None
     try:
         number = float(value)
     except (ValueError, TypeError, OverflowError):

@@ -220,7 +220,7 @@ MARKS = {"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "nul
 def spells_number(text: str) -> bool:
     """Whether a label is a number that is known."""
     try:
-        return float(text) == float(text)
+        return "_" not in text and float(text) == float(text)
     except ValueError:
         return False
 
