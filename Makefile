@@ -171,6 +171,9 @@ bench-parts: setup .venv-peers/others  ## take parts of topica's sampler away, o
 bench-sizes: setup .venv-peers/others  ## compare Loom with topica, from few to many topics and documents: benchmarks/sizes.md and .png
 	$(BIN)/python benchmarks/sizes.py
 
+bench-neighbours: setup  ## measure the search for the nearest documents, of VECTORS.npy if given: benchmarks/neighbours.md
+	$(BIN)/python benchmarks/neighbours.py $(VECTORS)
+
 bench-device: setup  ## compare training on a GPU and on the CPU of the same machine: benchmarks/device.md
 	$(BIN)/python benchmarks/device.py
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
+import logging
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 from topicloom.embeddings import neighbours as module
+from topicloom.embeddings import proximity
 from topicloom.embeddings.neighbours import VectorIndex
-from topicloom.errors import InputError, SettingError
+from topicloom.errors import InputError, MissingExtraError, SettingError
+
+needs_usearch = pytest.mark.skipif(
+    importlib.util.find_spec("usearch") is None, reason="the extra neighbours is not installed"
+)
 
 
 def brute_force(vectors, queries, n, own=None):
@@ -221,3 +230,123 @@ def test_searches_that_are_refused():
     for n in (0, -1, 1.5, True):
         with pytest.raises(SettingError):
             index.neighbours(n)
+
+
+def recall(found, true):
+    return np.mean([len(set(some) & set(every)) / len(every) for some, every in zip(found, true, strict=True)])
+
+
+@needs_usearch
+@pytest.mark.parametrize("part", [150, 500_000])
+def test_an_approximate_search_finds_most_of_the_nearest(part, monkeypatch, small_blocks):
+    monkeypatch.setattr(proximity, "_PART", part)
+    monkeypatch.setattr(proximity, "_BATCH", 64)
+    vectors, queries = clustered(400), clustered(30, seed=1, dtype=np.float32)
+    index = VectorIndex.of(vectors, "approximate")
+    assert index.is_approximate
+    for (ids, scores), (true, true_scores) in (
+        (index.neighbours(10), brute_force(vectors, vectors, 10, own=range(400))),
+        (index.nearest(queries, 10), brute_force(vectors, queries, 10)),
+        (index.nearest(queries[:1], 10), brute_force(vectors, queries[:1], 10)),
+    ):
+        assert (ids.dtype, scores.dtype) == (np.int64, np.float32)
+        assert recall(ids, true) > 0.98
+        same = ids == true
+        np.testing.assert_allclose(scores[same], true_scores[same], rtol=0, atol=1e-7)
+        assert (np.diff(scores) <= 0).all()
+
+
+@needs_usearch
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("n", [4, 70])
+def test_an_approximate_search_keeps_ties_duplicates_and_zeros(n):
+    vectors = whole(220)  # 26 directions or fewer, which a graph finds all
+    ids, scores = VectorIndex.of(vectors, "approximate").neighbours(n)
+    true, true_scores = brute_force(vectors, vectors, n, own=range(220))
+    np.testing.assert_array_equal(ids, true)
+    np.testing.assert_allclose(scores, true_scores, rtol=0, atol=1e-7)
+
+
+@needs_usearch
+@pytest.mark.parametrize("n_documents", [0, 1, 2, 3, 9])
+def test_an_approximate_search_of_few_documents(n_documents):
+    check(clustered(n_documents), 5, method="approximate")
+    check(clustered(n_documents), 5, queries=clustered(2, seed=1), method="approximate")
+
+
+@needs_usearch
+def test_an_approximate_search_is_repeatable(monkeypatch):
+    vectors = clustered(3000, 64)
+    index = VectorIndex.of(vectors, "approximate")
+    expected, few = index.neighbours(10), index.nearest(vectors[:60], 10)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        monkeypatch.setattr(module, "_NUMBERS", 70_001)
+        again = VectorIndex.of(vectors, "approximate")
+        for found, others in zip(expected, again.neighbours(10), strict=True):
+            np.testing.assert_array_equal(found, others)
+        for start, end in ((0, 1), (1, 60)):
+            for found, others in zip(few, again.nearest(vectors[start:end], 10), strict=True):
+                np.testing.assert_array_equal(found[start:end], others)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_documents_find_those_that_found_them():
+    random = np.random.default_rng(0)
+    similar = random.permutation(130 * 130).reshape(130, 130).astype(np.float32)
+    similar = np.minimum(similar, similar.T)
+    near = np.argsort(random.random((130, 130)), axis=1)[:, :6].astype(np.int32)
+    scores = np.take_along_axis(similar, near, 1)
+    near[3, 2:], scores[3, 2:] = 0, -np.inf
+    expected = []
+    for row in range(130):
+        known = {int(other) for other, score in zip(near[row], scores[row], strict=True) if score > -np.inf}
+        known |= {
+            other
+            for other in range(130)
+            for place in range(6)
+            if near[other, place] == row and scores[other, place] > -np.inf
+        }
+        expected.append(sorted((-float(similar[row, other]), other) for other in known)[:6])
+    module._complete(near, scores)
+    for row, best in enumerate(expected):
+        assert near[row, : len(best)].tolist() == [other for _, other in best]
+        assert scores[row, : len(best)].tolist() == [-score for score, _ in best]
+        assert (scores[row, len(best) :] == -np.inf).all()
+
+
+@needs_usearch
+def test_many_documents_are_searched_approximately(monkeypatch):
+    monkeypatch.setattr(module, "_MANY", 50)
+    assert not VectorIndex.of(clustered(50)).is_approximate
+    assert VectorIndex.of(clustered(51)).is_approximate
+    assert not VectorIndex.of(clustered(51), "exact").is_approximate
+
+
+def test_without_the_extra_a_line_estimates_the_time(monkeypatch, caplog):
+    monkeypatch.setattr(module, "_MANY", 50)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with caplog.at_level(logging.INFO, "topicloom"):
+        for n, method in ((50, "auto"), (51, "exact")):
+            VectorIndex.of(clustered(n), method).neighbours(3)
+        assert not caplog.messages
+        index = VectorIndex.of(clustered(51))
+        ids, _ = index.neighbours(3)
+    np.testing.assert_array_equal(ids, brute_force(clustered(51), clustered(51), 3, own=range(51))[0])
+    (line,) = caplog.messages
+    assert "51 documents takes about 1 minute" in line
+    assert "pip install 'topicloom[neighbours]'" in line
+
+
+def test_an_approximate_search_without_usearch_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "usearch.index", None)
+    with pytest.raises(MissingExtraError, match="usearch"):
+        VectorIndex.of(clustered(10), "approximate").neighbours(2)
+
+
+def test_a_method_that_does_not_exist():
+    with pytest.raises(SettingError, match="auto, exact, approximate"):
+        VectorIndex.of(clustered(10), "fast")

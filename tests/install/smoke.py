@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import topicloom as tl
+from topicloom.embeddings.neighbours import VectorIndex
 from topicloom.errors import MissingExtraError
 
 PETS, MONEY = "the cat chased the dog and the dog chased the cat", "the bank raised rates and the stocks of banks fell"
@@ -98,6 +99,7 @@ def probes(folder: Path) -> dict[str, Callable[[], object]]:
         "vectors": lambda: tl.train_word_vectors(corpus(), size=8, epochs=1),
         "sentence": lambda: encoders("sentence_transformers", "sentence-transformers", "sentence"),
         "static": lambda: encoders("model2vec", "model2vec", "static"),
+        "neighbours": lambda: VectorIndex.of(np.eye(4, dtype=np.float32), "approximate").neighbours(1),
         "tune": lambda: tl.tune(corpus(), "gsm:epochs=1", 2, trials=1),
         "serve": lambda: service(folder),
         "browser": browser,

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 
 from ..corpus.fields import stored_vectors
-from ..errors import InputError
+from ..errors import InputError, SettingError
 from ..nn.execution import without_gradients
 from ..settings import require_whole
+from .proximity import ProximityGraphs
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 Similarities: TypeAlias = npt.NDArray[np.float32]
 
+logger = logging.getLogger("topicloom")
+
+METHODS = ("auto", "exact", "approximate")
+_MANY = 200_000  # documents: "auto" searches more of them approximately
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
 _CHUNK = 32  # similarities of which only the greatest is compared at first; divides _BLOCK
 _SPARE = 12  # candidates beyond those wanted, for similarities that single precision cannot tell apart
+_SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
 
@@ -28,15 +40,19 @@ _HASHED = 4096  # rows that are read at a time
 class VectorIndex:
     """The vectors of n documents, and a search for those with the greatest cosine.
 
-    `VectorIndex.of` makes it. The search is exact: products of matrices in single precision find the candidates, bounds
-    on their rounding errors show that none is missing, and double precision computes the similarities of the
-    candidates. So the result depends neither on the other queries nor on the number of threads or the device.
+    `VectorIndex.of` makes it. An exact search finds the candidates by products of matrices in single precision, and
+    bounds on their rounding errors show that none is missing. An approximate search finds most of them, by graphs
+    (`ProximityGraphs`), which the first search makes; the neighbours of all documents are completed by the documents
+    whose neighbour a document is. In both, double precision computes the similarities of the candidates. The result
+    depends neither on the other queries nor on the number of threads. That of an exact search does not depend on the
+    device either.
 
     A vector of zeros has no direction. It has no neighbours and is nobody's neighbour.
 
     Attributes:
         n_documents: n.
         size: d, the dimensions of a vector.
+        is_approximate: whether a search finds most of the nearest documents and not all.
 
     Examples:
         >>> import numpy as np
@@ -53,9 +69,14 @@ class VectorIndex:
                [-1, -1]])
     """
 
-    def __init__(self, vectors: npt.NDArray[Any], device: str | torch.device | None = None) -> None:
+    def __init__(
+        self, vectors: npt.NDArray[Any], method: str = "exact", device: str | torch.device | None = None
+    ) -> None:
         self.n_documents: int = vectors.shape[0]
         self.size: int = vectors.shape[1]
+        self._method = method
+        is_possible = method == "auto" and self.n_documents > _MANY and find_spec("usearch") is not None
+        self.is_approximate: bool = method == "approximate" or is_possible
         self._vectors = vectors
         self._device = torch.device("cpu" if device is None else device)
         self._groups = _groups_of(vectors)
@@ -64,23 +85,28 @@ class VectorIndex:
         self._error = (self.size + 8) * 2.0**-24
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[Any], *, device: str | torch.device | None = None) -> Self:
+    def of(cls, vectors: npt.NDArray[Any], method: str = "auto", *, device: str | torch.device | None = None) -> Self:
         """Make an index of vectors, which stay where they are: they may be memory-mapped.
 
         Args:
             vectors: (n, d) finite numbers, float16 or float32; one row for each document.
-            device: where products of matrices are computed: "cpu" or "cuda".
+            method: "exact", "approximate", which needs `pip install 'topicloom[neighbours]'`, or "auto". The last is
+                exact for up to 200,000 documents and where the extra is not installed.
+            device: where an exact search computes products of matrices: "cpu" or "cuda".
 
         Raises:
             InputError: the array has another shape or type, or contains a number that is not finite.
+            SettingError: there is no such method.
         """
+        if method not in METHODS:
+            raise SettingError(f"`method={method!r:.60}` should be one of {', '.join(METHODS)}")
         given = np.asanyarray(vectors)
         if given.ndim != 2 or given.shape[1] == 0 or given.dtype not in (np.float16, np.float32):
             raise InputError(
                 f"vectors of shape {given.shape} and type {given.dtype} cannot be searched; give one row of float16 or "
                 "float32 for each document"
             )
-        return cls(given, device)
+        return cls(given, method, device)
 
     def __len__(self) -> int:
         return self.n_documents
@@ -137,6 +163,7 @@ class VectorIndex:
         Raises:
             InputError: the queries have another shape, or contain a number that is not finite.
             SettingError: n is not a whole number from 1.
+            MissingExtraError: the search is approximate, and the extra `neighbours` is not installed.
         """
         require_whole("n", n)
         points = self._points(np.asanyarray(queries))
@@ -168,9 +195,17 @@ class VectorIndex:
 
         Raises:
             SettingError: n is not a whole number from 1.
+            MissingExtraError: the search is approximate, and the extra `neighbours` is not installed.
         """
         require_whole("n", n)
         groups = self._groups
+        if self._method == "auto" and not self.is_approximate and len(groups.first) > _MANY:
+            logger.info(
+                "The exact search for the nearest of %s documents takes about %s; an approximate search takes minutes: "
+                "pip install 'topicloom[neighbours]'",
+                f"{self.n_documents:,}",
+                self._duration(),
+            )
         ids, similarities = _blank(len(groups.first), n + 1)
         points = _Rows(self._vectors, groups.first, groups.lengths)
         self._search(points, np.arange(len(groups.first)), n + 1, ids, similarities)
@@ -190,6 +225,9 @@ class VectorIndex:
             return
         documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
         wanted = min(n, len(documents))
+        if self.is_approximate:
+            self._search_graphs(points, places, documents, wanted, n, ids, similarities)
+            return
         with without_gradients(), _single_precision():
             symmetric = points.array is documents.array and len(places) == len(documents)
             candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
@@ -206,6 +244,63 @@ class VectorIndex:
                     self._search_among_equals(
                         points, queries[~is_sure], documents, least[~is_sure], n, ids, similarities
                     )
+
+    @cached_property
+    def _graphs(self) -> ProximityGraphs:
+        documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
+        return ProximityGraphs(
+            len(documents),
+            self.size,
+            lambda start, end: documents.units(np.arange(start, end), torch.device("cpu")).numpy(),
+            torch.get_num_threads(),
+        )
+
+    def _search_graphs(
+        self, points: _Rows, places: Ids, documents: _Rows, wanted: int, n: int, ids: Ids, similarities: Similarities
+    ) -> None:
+        """Do as `_search` with candidates from graphs."""
+        graphs = self._graphs
+        are_documents = points.rows is documents.rows
+        m = min(wanted + _SPARE_OF_GRAPHS, len(documents))
+        near = np.zeros((len(places), wanted), np.int32 if len(documents) < 2**31 else np.int64)
+        scores = np.full((len(places), wanted), -np.inf, np.float32)  # -inf: none was found
+        step = max(1, _NUMBERS // (m * self.size))
+
+        def cosines_of(queries: Ids, found: Ids) -> Similarities:
+            parts = [slice(start, start + step) for start in range(0, len(queries), step)]
+            return np.concatenate(
+                list(pool.map(lambda part: _cosines(points, queries[part], documents, found[part]), parts))
+            )
+
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            for part in _parts(len(places)):
+                queries = places[part]
+                found, distances = graphs.nearest(points.units(queries, torch.device("cpu")).numpy(), m)
+                if are_documents:  # each is its own nearest one
+                    is_missing = ((found != queries[:, None]) | np.isinf(distances)).all(axis=1)
+                    found[is_missing, -1], distances[is_missing, -1] = queries[is_missing], 0
+                cosines = cosines_of(queries, found)
+                cosines[np.isinf(distances)] = -np.inf
+                best = np.lexsort((found, -cosines), axis=1)[:, :wanted]
+                near[part], scores[part] = np.take_along_axis(found, best, 1), np.take_along_axis(cosines, best, 1)
+        if are_documents:
+            _complete(near, scores)
+        for part in _parts(len(places)):
+            self._write(places[part], near[part].astype(np.int64), scores[part], n, ids, similarities)
+
+    def _duration(self) -> str:
+        """Return about how long the exact search for the neighbours of all documents takes, measured on a block."""
+        groups = self._groups
+        documents = _Rows(self._vectors, groups.first, groups.lengths)
+        block = documents.units(np.arange(min(_BLOCK, len(documents))), self._device)
+        float((block @ block.T).amax())  # the first product takes longer
+        began = time.perf_counter()
+        float((block @ block.T).amax())
+        hours = (
+            (time.perf_counter() - began) * (len(documents) / len(block)) ** 2 / 3600
+        )  # choosing takes as long again
+        minutes = max(1, round(60 * hours))
+        return f"{hours:.0f} hours" if hours >= 1.5 else f"{minutes} minute{'s' * (minutes > 1)}"
 
     def _candidates(
         self, points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
@@ -272,7 +367,7 @@ class VectorIndex:
         groups = self._groups
         order = np.lexsort((near, -scores), axis=1)[:, :n]
         near, scores = np.take_along_axis(near, order, 1), np.take_along_axis(scores, order, 1)
-        sizes = np.minimum(groups.sizes[near], n)  # (Q, up to n)
+        sizes = np.where(np.isneginf(scores), 0, np.minimum(groups.sizes[near], n))  # (Q, up to n)
         if (sizes == 1).all():
             width = near.shape[1]
             ids[places, :width], similarities[places, :width] = groups.first[near], scores
@@ -456,6 +551,35 @@ def _keep_best(scores: torch.Tensor, ids: torch.Tensor, product: torch.Tensor, n
     new_scores[place[row], m + within], new_ids[place[row], m + within] = score, column + first
     best, kept = new_scores.topk(m)
     scores[changed], ids[changed] = best, new_ids.gather(1, kept)
+
+
+def _complete(near: npt.NDArray[Any], scores: Similarities) -> None:
+    """Let a document that was found for others find them, too, if they are near enough; in place.
+
+    Args:
+        near: (D, m) documents that were found for each document, best first, without a repetition.
+        scores: (D, m) their similarities, which are the same both ways; -inf where there is none.
+    """
+    n_documents, m = near.shape
+    starts = np.arange(0, near.size + 1, m, dtype=near.dtype if near.size < 2**31 else np.int64)
+    finders = sp.csr_array((scores.ravel(), near.ravel(), starts), shape=(n_documents, n_documents)).tocsc()
+    for part in _parts(n_documents):
+        size = part.stop - part.start
+        bounds = finders.indptr[part.start : part.stop + 1]
+        row = np.concatenate([np.repeat(np.arange(size), m), np.repeat(np.arange(size), np.diff(bounds))])
+        other = np.concatenate([near[part].ravel(), finders.indices[bounds[0] : bounds[-1]]])
+        score = np.concatenate([scores[part].ravel(), finders.data[bounds[0] : bounds[-1]]])
+        order = np.lexsort((other, -score, row))
+        order = order[~np.isneginf(score[order])]
+        row, other, score = row[order], other[order], score[order]
+        is_new = np.ones(len(row), bool)
+        is_new[1:] = (row[1:] != row[:-1]) | (other[1:] != other[:-1])
+        row, other, score = row[is_new], other[is_new], score[is_new]
+        counts = np.bincount(row, minlength=size)
+        rank = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        best = rank < m
+        near[part], scores[part] = 0, -np.inf
+        near[part][row[best], rank[best]], scores[part][row[best], rank[best]] = other[best], score[best]
 
 
 @contextmanager
