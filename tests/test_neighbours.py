@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -291,6 +293,17 @@ def test_an_approximate_search_is_repeatable(monkeypatch):
                 np.testing.assert_array_equal(found[start:end], others)
     finally:
         torch.set_num_threads(threads)
+
+
+@needs_usearch
+def test_threads_and_copies_search_the_same_graphs():
+    vectors = clustered(2000, 32)
+    index = VectorIndex.of(vectors, "approximate")
+    expected = index.nearest(vectors, 10)[0]
+    with ThreadPoolExecutor(4) as pool:
+        for found, _ in pool.map(lambda _: index.nearest(vectors, 10), range(8)):
+            np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(index)).nearest(vectors, 10)[0], expected)
 
 
 @pytest.mark.usefixtures("small_blocks")

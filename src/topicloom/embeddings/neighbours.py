@@ -111,6 +111,10 @@ class VectorIndex:
     def __len__(self) -> int:
         return self.n_documents
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies keep: all but the graphs, which are made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_graphs"}
+
     def __repr__(self) -> str:
         return f"VectorIndex({self.n_documents:,} vectors of {self.size} dimensions)"
 

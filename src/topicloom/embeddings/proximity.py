@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Event, Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,6 +60,7 @@ class ProximityGraphs:
             finally:
                 stopped.set()  # Ctrl-C does not wait for whole graphs
         self._n_threads = n_threads
+        self._lock = Lock()  # usearch allows one search of a graph at a time
 
     def nearest(
         self, queries: npt.NDArray[np.float32], m: int
@@ -73,9 +74,10 @@ class ProximityGraphs:
         for graph in self._graphs:
             if not len(graph):
                 continue
-            graph.expansion_search = max(_SEARCHED, m)
             given = queries if len(queries) > 1 else np.repeat(queries, 2, axis=0)  # usearch returns no rows for one
-            found = graph.search(given, min(m, len(graph)), threads=self._n_threads)
+            with self._lock:
+                graph.expansion_search = max(_SEARCHED, m)
+                found = graph.search(given, min(m, len(graph)), threads=self._n_threads)
             is_found = np.arange(found.keys.shape[1]) < np.asarray(found.counts)[:, None]
             found_rows.append(np.where(is_found, found.keys, 0).astype(np.int64))
             found_distances.append(np.where(is_found, found.distances, np.inf).astype(np.float32))
