@@ -55,7 +55,7 @@ class VectorSearch:
         """The vectors of the documents."""
         from ..embeddings.neighbours import VectorIndex
 
-        return VectorIndex.of(self.vectors)
+        return VectorIndex.of(self.vectors, "exact")  # for few queries, graphs are not worth making
 
     @cached_property
     def rows(self) -> npt.NDArray[np.intp]:
