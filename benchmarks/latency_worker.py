@@ -50,7 +50,7 @@ def topicloom(folder: Path, counts: sp.csr_matrix, short: sp.csr_matrix) -> dict
     logging.getLogger("topicloom").setLevel(logging.ERROR)
     corpus, found = tl.Corpus.load(folder / "corpus"), {}
     texts, lines = ((folder / name).read_text(encoding="utf-8").splitlines() for name in ("texts.txt", "short.txt"))
-    for kind in tl.MODELS:
+    for kind in (kind for kind in tl.MODELS if not kind.needs_vectors):
         if not (folder / kind.__name__).exists():
             epochs = 20 if kind.__name__ in ("LDA", "Loom") else 5
             kind(N_TOPICS, random_state=0, epochs=epochs).fit(corpus).save(folder / kind.__name__)

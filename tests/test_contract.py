@@ -34,7 +34,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.embeddings.word_vectors import WordVectors
 from topicloom.errors import InputError, SettingError, TrainingDivergedError
 from topicloom.metrics import CATALOGUE
-from topicloom.models import BATM, ECRTM, GMNTM, GSM, LDA, MODELS, NVDM, WLDA, Loom, ProdLDA
+from topicloom.models import BATM, ECRTM, GMNTM, GSM, LDA, MODELS, NVDM, WLDA, Loom, ProdLDA, VectorClusters, base
 from topicloom.models.autoencoders import VariationalTopicModel
 from topicloom.models.base import TopicModel
 from topicloom.models.inference import evidence_bound
@@ -83,6 +83,31 @@ def can_run(case: Any) -> bool:
 CASES = [case(kind, settings) for kind in MODELS for settings in VARIANTS.get(kind.__name__, [{}])]
 
 
+def vectors_of(corpus: Corpus) -> np.ndarray:
+    """The sum of vectors that belong to the columns of the words."""
+    return (corpus.counts @ np.random.default_rng(0).normal(size=(corpus.n_words, 8))).astype(np.float32)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def vectors_by_words():
+    """Models that need vectors get some from the words of the documents, whatever form these have."""
+
+    def giving(read: Callable[..., Corpus]) -> Callable[..., Corpus]:
+        def given(*args: Any, **options: Any) -> Corpus:
+            corpus = read(*args, **options)
+            readers = [getattr(option, "__self__", None) for option in options.values()]
+            if corpus.vectors is None and any(getattr(each, "needs_vectors", False) for each in readers):
+                return corpus.with_vectors(vectors_of(corpus))
+            return corpus
+
+        return given
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("corpus_of", "corpus_over"):
+            patch.setattr(base, name, giving(getattr(base, name)))
+        yield
+
+
 @pytest.fixture(scope="module", params=CASES)
 def make(request) -> Make:
     return request.param
@@ -95,6 +120,8 @@ def fitted(make) -> TopicModel:
 
 
 def learns_in_parts(make: Make) -> None:
+    if make().needs_vectors:
+        pytest.skip("clusters need all documents at once")
     if getattr(make(), "method", None) == "gibbs":
         pytest.skip("the sampler has no partial_fit")
 
@@ -169,7 +196,7 @@ def test_leaves_its_input_alone(make):
 @pytest.mark.parametrize(("n_topics", "n_docs"), [(2, 80), (10, 5), (2, 1)])
 def test_few_topics_and_few_documents(make, n_topics, n_docs):
     model = make(n_topics=n_topics)
-    if isinstance(model, GMNTM) and n_docs < n_topics:
+    if isinstance(model, GMNTM | VectorClusters) and n_docs < n_topics:
         with pytest.raises(InputError, match=f"`n_topics={n_topics}` needs at least as many documents"):
             model.fit(COUNTS[:n_docs])
         return
@@ -182,6 +209,8 @@ def test_few_topics_and_few_documents(make, n_topics, n_docs):
 
 
 def test_documents_without_a_word_keep_their_rows(fitted, caplog):
+    if fitted.needs_vectors:
+        pytest.skip("documents without a vector are those that get the average shares")
     documents = [TOKENS[0], [], ["unheard", "of"], TOKENS[1]]
     with caplog.at_level(logging.WARNING, "topicloom"):
         theta = fitted.transform(documents)
@@ -235,8 +264,9 @@ def test_global_random_states_are_neither_read_nor_changed(make, fitted):
     before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
     model = make().fit(CORPUS)
     assert_same(fitted, model)
-    model.perplexity(CORPUS)
-    model.perplexity(CORPUS, method="bound")
+    if model.predicts_words:
+        model.perplexity(CORPUS)
+        model.perplexity(CORPUS, method="bound")
     make(random_state=None).fit(CORPUS)
     after = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
     assert before == after
@@ -249,7 +279,8 @@ def test_copies_are_equal(make, fitted):
     sent = pickle.loads(ForkingPickler.dumps(fitted))  # as multiprocessing sends it
     for other in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)), joblib.load(file), sent):
         assert_same(fitted, other)
-        assert other.perplexity(CORPUS, method="bound") == fitted.perplexity(CORPUS, method="bound")
+        if fitted.predicts_words:
+            assert other.perplexity(CORPUS, method="bound") == fitted.perplexity(CORPUS, method="bound")
     assert_same(sent.fit(CORPUS), fitted)
     assert_same(make().fit(CORPUS), fitted)  # which did not share its memory
 
@@ -460,6 +491,8 @@ def test_the_sampler_says_that_it_has_no_partial_fit():
 
 
 def test_scores(fitted):
+    if not fitted.predicts_words:
+        pytest.skip("it has no perplexity")
     bound, completion = fitted.perplexity(CORPUS, method="bound"), fitted.perplexity(CORPUS)
     assert 1 < bound < 100
     assert 1 < completion < 100
@@ -520,7 +553,8 @@ def test_saved_is_loaded(fitted, tmp_path):
     assert again.topics(5) == fitted.topics(5)
     assert again.history_ == fitted.history_
     assert again.get_params() == fitted.get_params()
-    assert again.perplexity(CORPUS) == pytest.approx(fitted.perplexity(CORPUS))
+    if fitted.predicts_words:
+        assert again.perplexity(CORPUS) == pytest.approx(fitted.perplexity(CORPUS))
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == [
         "config.json",
         "model.safetensors",
@@ -536,7 +570,11 @@ def test_another_process_reads_raw_text(tmp_path):
         "    print(*tl.load(folder, device='cpu').transform(sys.argv[2:]).ravel().tolist())"
     )
     texts = [TEXTS[0].upper() + "!", "unheard of", TEXTS[1]]
-    models = {str(tmp_path / case.id): case.values[0]().fit(TEXTS) for case in CASES if can_run(case)}
+    models = {
+        str(tmp_path / case.id): case.values[0]().fit(TEXTS)
+        for case in CASES
+        if can_run(case) and not case.values[0]().needs_vectors
+    }
     for folder, model in models.items():
         model.save(folder)
     done = subprocess.run(
@@ -579,11 +617,13 @@ def test_nothing_dense(make, fitted, monkeypatch):
     for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix):
         for name in ("toarray", "todense"):
             monkeypatch.setattr(kind, name, refuse)
-    model = make(epochs=1, batch_size=n_docs) if "batch_size" in make().get_params() else make(epochs=1)
+    small = {"epochs": 1, "batch_size": n_docs}
+    model = make(**{name: value for name, value in small.items() if name in make().get_params()})
     with NothingAsLargeAs(n_docs * n_words):
         model.fit(counts).transform(counts)
-        model.perplexity(counts)
-        model.perplexity(counts, method="bound")
+        if model.predicts_words:
+            model.perplexity(counts)
+            model.perplexity(counts, method="bound")
 
 
 # What only some models have.
@@ -748,6 +788,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"spread": 1.0},
         {"decoder": "product"},
     ],
+    "VectorClusters": [
+        {"method": "gmm"},
+        {"reduction": "pca", "reduced_size": 1},
+    ],
     "GSM": [
         {"prior": "laplace"},
         {"alpha": 0.1},
@@ -776,6 +820,7 @@ INERT: dict[str, set[str]] = {
     },
     "NeuralTopicModel": {"encoder_reads"},
     "Loom": {"refine"},
+    "VectorClusters": {"reduction", "n_starts", "min_cluster_size", "temperature"},  # tried with it
 }
 # Values of shared settings that a model refuses, or that mean the same as its default because its code has no variance.
 REFUSED: dict[str, list[dict[str, Any]]] = {
@@ -784,6 +829,7 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
     "WLDA": [{"code_norm": "fixed"}],
     "BATM": [{"code_norm": "fixed"}],
     "GaussianBATM": [{"code_norm": "fixed"}],
+    "VectorClusters": [{"seed_words": {1: ["ban", "kot"]}}],
 }
 
 

@@ -12,7 +12,7 @@ from topicloom.models.inference import Interpolation
 PLANTED = synthetic_lda(n_docs=60, n_topics=3, n_words=40, doc_length=20)
 CORPUS = PLANTED.corpus
 VARIANTS = [
-    *((kind.__name__, {}) for kind in tl.MODELS),
+    *((kind.__name__, {}) for kind in tl.MODELS if not kind.needs_vectors),
     ("GSM", {"latent_size": 4, "prior": "standard"}),
     ("GSM", {"decoder": "mlp"}),
     ("WLDA", {"decoder": "product"}),

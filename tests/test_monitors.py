@@ -74,7 +74,7 @@ def test_the_order_of_words_is_that_of_the_documents(documents):
         assert model.history_[-1][name] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", tl.MODELS)
+@pytest.mark.parametrize("kind", [kind for kind in tl.MODELS if not kind.needs_vectors])
 def test_every_model_can_be_watched(kind):
     model = kind(3, epochs=3, random_state=0).fit(PLANTED, monitor=["u_mass", "topic_uniqueness"], monitor_every=2)
     assert measured(model, "u_mass") == [2, 3]

@@ -44,7 +44,7 @@ from topicloom.nn.posteriors import MixturePrior
 from topicloom.nn.sparse import Batch, SparseCounts
 
 CORPUS = synthetic_lda(n_docs=150, n_topics=4, n_words=80, doc_length=40).corpus
-PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom)]
+PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom) and not kind.needs_vectors]
 # What a configuration does not have: the word vectors of the documents' words.
 FURTHER: dict[type, dict[str, Any]] = {
     GaussianBATM: {"word_vectors": tl.WordVectors(CORPUS.vocabulary, np.random.default_rng(0).normal(size=(80, 100)))}

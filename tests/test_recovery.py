@@ -138,7 +138,7 @@ def test_planted_topics_are_found(name):
 
 
 def test_every_model_is_tried():
-    assert {type(case.model) for case in CASES.values()} == set(MODELS)
+    assert {type(case.model) for case in CASES.values()} == {kind for kind in MODELS if not kind.needs_vectors}
 
 
 def test_variational_lda_learns_from_a_stream():

@@ -44,7 +44,8 @@ def test_scikit_learns_checks(estimator, check):
 @quiet
 @pytest.mark.slow
 @parametrize_with_checks(
-    [small(kind) for kind in MODELS if kind not in QUICK], expected_failed_checks=lambda _: OTHER_WORDS
+    [small(kind) for kind in MODELS if kind not in QUICK and not kind.needs_vectors],
+    expected_failed_checks=lambda _: OTHER_WORDS,
 )
 def test_scikit_learns_checks_of_other_models(estimator, check):
     check(estimator)

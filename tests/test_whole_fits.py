@@ -46,7 +46,7 @@ def params(kinds: Any) -> list[Any]:
 
 THREE = pytest.mark.parametrize("kind", params([tl.GSM, tl.LDA, tl.Loom]))
 NEURAL = pytest.mark.parametrize("kind", params(kind for kind in MODELS if issubclass(kind, NeuralTopicModel)))
-EVERY = pytest.mark.parametrize("kind", params(MODELS))
+EVERY = pytest.mark.parametrize("kind", params(kind for kind in MODELS if not kind.needs_vectors))
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -57,6 +57,7 @@ if _TYPE_CHECKING:
     from .models import GaussianBATM as GaussianBATM
     from .models import Loom as Loom
     from .models import ProdLDA as ProdLDA
+    from .models import VectorClusters as VectorClusters
     from .models.autoencoders import VariationalTopicModel as VariationalTopicModel
     from .models.base import TopicModel as TopicModel
     from .models.etm import EmbeddedTopicModel as EmbeddedTopicModel
@@ -106,6 +107,7 @@ _MODULES = {
     "NVDM": ".models",
     "NVLDA": ".models",
     "ProdLDA": ".models",
+    "VectorClusters": ".models",
     "WLDA": ".models",
     "TopicModel": ".models.base",
     "EmbeddedTopicModel": ".models.etm",

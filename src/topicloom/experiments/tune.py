@@ -176,6 +176,9 @@ def tune(
     weights = _objective(OBJECTIVE if objective is None else objective)
     base = clone(estimator(model)).set_params(n_topics=n_topics, random_state=random_state)
     check_settings(base)
+    unmeasured = [name for name in weights if "likelihood" in CATALOGUE[name].needs and not base.predicts_words]
+    if unmeasured:
+        raise SettingError(f"{type(base).__name__} has no perplexity; give an objective without {unmeasured[0]}")
     require_seed(random_state)  # a RandomState of NumPy is no seed of a search that can go on
     searched = _space(base, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .nvdm import NVDM as NVDM
     from .prodlda import NVLDA as NVLDA
     from .prodlda import ProdLDA as ProdLDA
+    from .vector_clusters import VectorClusters as VectorClusters
     from .wlda import WLDA as WLDA
 
     MODELS: tuple[type[TopicModel], ...]
@@ -58,6 +59,10 @@ REGISTRY = {
         "batm", "Gaussian-BAT: topics are Gaussian distributions over word vectors (Wang et al. 2020)."
     ),
     "LDA": Entry("lda", "Latent Dirichlet allocation (Blei, Ng & Jordan 2003): variational Bayes or Gibbs sampling."),
+    "VectorClusters": Entry(
+        "vector_clusters",
+        "Clusters of the documents' vectors, with words by c-TF-IDF, as in BERTopic (Grootendorst 2022).",
+    ),
 }
 
 

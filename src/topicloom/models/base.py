@@ -203,6 +203,8 @@ class TopicModel(
     published: ClassVar[dict[str, Any]] = {}  # the settings of the model's paper, which `as_published` uses
     recipes: ClassVar[dict[str, dict[str, Any]]] = {}  # the settings of further papers, by the names for `as_published`
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
+    needs_vectors: ClassVar[bool] = False  # whether it groups documents by their vectors; they get no neighbours' words
+    predicts_words: ClassVar[bool] = True  # whether it has a perplexity
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
     model_format: ClassVar[int] = 1  # of saved weights and settings; raise it when they mean something else
     settings_without_effect: ClassVar[tuple[str, ...]] = ("device", "verbose")  # they do not change what is learned
@@ -519,6 +521,11 @@ class TopicModel(
             raise SettingError(f"{type(self).__name__} is trained by one process; start a single process")
         fractional = self.fractional_counts
         corpus = corpus_of(X, vocabulary, fractional=fractional, matrix=self._matrix, encoder=encoder)
+        if self.needs_vectors and corpus.vectors is None:
+            raise InputError(
+                f"{type(self).__name__} groups documents by their vectors, and these have none; give an encoder "
+                "(`encoder`, `--encoder`) or vectors (`vectors`, `--vectors`)"
+            )
         if self.n_topics > corpus.n_words:
             raise InputError(
                 f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
@@ -541,7 +548,7 @@ class TopicModel(
 
         If new documents will get such words too, the model keeps what that needs.
         """
-        if corpus.vectors is None or not self.neighbour_tokens:
+        if corpus.vectors is None or not self.neighbour_tokens or self.needs_vectors:
             return corpus
         expansion = DocumentExpansion(corpus.counts, corpus.vectors, self.neighbours, self.neighbour_tokens)
         if self.infers_with_neighbours:
