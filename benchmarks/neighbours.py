@@ -74,7 +74,7 @@ def drawn(path: Path, n: int, size: int = 256) -> Path:
 def measured(path: Path, n: int, method: str) -> dict[str, float]:
     vectors = np.array(np.load(path, mmap_mode="r")[:n])
     VectorIndex.of(vectors[:3000], method).neighbours(2)  # what is loaded at the first use is not counted
-    before, began, processor = peak(), time.perf_counter(), sum(os.times()[:2])
+    before, began, processor = now(), time.perf_counter(), sum(os.times()[:2])
     ids, _ = VectorIndex.of(vectors, method).neighbours(N_NEIGHBOURS)
     seconds, used = time.perf_counter() - began, sum(os.times()[:2]) - processor
     megabytes, load = peak() - before, os.getloadavg()[0]
@@ -103,9 +103,14 @@ def units(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-9)[:, None]
 
 
+def now() -> float:
+    """The memory at present, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
 def peak() -> float:
     """The most memory so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 if __name__ == "__main__":

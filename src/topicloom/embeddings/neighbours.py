@@ -266,8 +266,8 @@ class VectorIndex:
         graphs = self._graphs
         are_documents = points.rows is documents.rows
         m = min(wanted + _SPARE_OF_GRAPHS, len(documents))
-        near = np.zeros((len(places), wanted), np.int32 if len(documents) < 2**31 else np.int64)
-        scores = np.full((len(places), wanted), -np.inf, np.float32)  # -inf: none was found
+        near = np.zeros((len(places), m), np.int32 if len(documents) < 2**31 else np.int64)
+        scores = np.full((len(places), m), -np.inf, np.float32)  # -inf: none was found
         step = max(1, _NUMBERS // (m * self.size))
 
         def cosines_of(queries: Ids, found: Ids) -> Similarities:
@@ -285,12 +285,12 @@ class VectorIndex:
                     found[is_missing, -1], distances[is_missing, -1] = queries[is_missing], 0
                 cosines = cosines_of(queries, found)
                 cosines[np.isinf(distances)] = -np.inf
-                best = np.lexsort((found, -cosines), axis=1)[:, :wanted]
+                best = np.lexsort((found, -cosines), axis=1)
                 near[part], scores[part] = np.take_along_axis(found, best, 1), np.take_along_axis(cosines, best, 1)
         if are_documents:
             _complete(near, scores)
         for part in _parts(len(places)):
-            self._write(places[part], near[part].astype(np.int64), scores[part], n, ids, similarities)
+            self._write(places[part], near[part, :wanted].astype(np.int64), scores[part, :wanted], n, ids, similarities)
 
     def _duration(self) -> str:
         """Return about how long the exact search for the neighbours of all documents takes, measured on a block."""

@@ -18,7 +18,7 @@ _PART = 500_000  # vectors of a graph, at most
 _BATCH = 4096  # vectors that are added at a time
 _LINKS = 16  # of a vector in its graph
 _BREADTH = 64  # vectors that are looked at while a vector is added
-_SEARCHED = 48  # and while the nearest of a graph are searched, at least
+_SEARCHED = 56  # and while the nearest of a graph are searched, at least
 
 
 class ProximityGraphs:
