@@ -122,7 +122,7 @@ def test_a_model_that_reads_document_vectors_is_trained_and_used(place):
     again = ("train", "--config", "run/train.yaml", "--monitor", "none", "--no-explorer", "--quiet", *ALLOW)
     assert call(*again, "--out", "again").exit_code == 0
     assert tl.load("again", allow="reads_fields").fingerprint == tl.load("run", allow="reads_fields").fingerprint
-    evaluated = call("evaluate", "run", *ALLOW, "--measures", "perplexity_completion", "--json")
+    evaluated = call("evaluate", "run", *ALLOW, "--measures", "perplexity_bound", "--json")
     assert (evaluated.exit_code, "because" in evaluated.stderr) == (0, False), evaluated.output
     assert call("train", "--continue", "run", "--epochs", "+1", *ALLOW, "--no-explorer", "--quiet").exit_code == 0
 
@@ -228,7 +228,7 @@ def test_a_named_encoder_gives_all_commands_their_vectors(place):
     found = shares(shown("infer", "run", "news.jsonl", *ALLOW, "--allow", "own_encoder"))
     np.testing.assert_allclose(found, shares(shown("infer", "run", "made/corpus", *ALLOW)), atol=1e-6)
     np.testing.assert_array_equal(found, shares(shown("infer", "run", "news.jsonl", *ALLOW, *named)))
-    evaluated = call("evaluate", "run", *ALLOW, "--measures", "perplexity_completion", "--json")
+    evaluated = call("evaluate", "run", *ALLOW, "--measures", "perplexity_bound", "--json")
     assert (evaluated.exit_code, "because" in evaluated.stderr) == (0, False), evaluated.output
 
 

@@ -256,7 +256,7 @@ def test_contextualized_recipes_have_the_settings_of_the_authors(recipe, reads):
 @pytest.mark.parametrize("recipe", ["combined", "zeroshot"])
 def test_contextualized_recipes_need_vectors(recipe, tmp_path):
     model = ProdLDA.as_published(4, recipe=recipe, epochs=2, random_state=0, device="cpu")
-    with pytest.raises(InputError, match="these documents have no vectors; give `encoder` or `vectors`"):
+    with pytest.raises(InputError, match=r"reads the field 'vectors' .* do not have; .*`encoder` or `vectors`"):
         model.fit(CORPUS)
     corpus = CORPUS.with_vectors(VECTORS)
     theta = model.fit(corpus).transform(corpus)
@@ -453,7 +453,7 @@ def test_a_recipe_without_a_paper_is_one_sentence(text, model):
 def test_a_recipe_that_needs_vectors_on_the_command_line(text):
     np.save(text.parent / "vectors.npy", np.random.default_rng(0).normal(size=(60, 5)))
     own = ("--model", "prodlda", "--recipe", "zeroshot", "--topics", 2, "--epochs", 2, "--out", text.parent / "run")
-    refused("train", text, *own, says=["these documents have no vectors"])
+    refused("train", text, *own, says=["the model reads the field 'vectors' of each document"])
     given = ("--vectors", text.parent / "vectors.npy")
     done = call("train", text, *own, *given, "--quiet")
     assert done.exit_code == 0, done.output

@@ -526,14 +526,10 @@ class Fields:
 
 def no_field(name: str) -> InputError:
     """Return the error that says that documents lack a field."""
-    if name == "vectors":
-        return InputError(
-            "the model reads the vector of each document, and these documents have no vectors; give `encoder` or "
-            "`vectors` when the corpus is made"
-        )
+    source = "`encoder` or `vectors`" if name == "vectors" else "`timestamps` or `covariates`"
     return InputError(
         f"the model reads the field {name!r} of each document, which these documents do not have; give it when the "
-        "corpus is made (`timestamps` or `covariates`)"
+        f"corpus is made ({source})"
     )
 
 
