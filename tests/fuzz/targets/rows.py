@@ -153,4 +153,38 @@ def fields(case: Case) -> int:
     return n_rows
 
 
-TARGETS = {"corpus.rows": Target(fields, "a row, compared field by field", 2, needs=("pyarrow",))}
+def given_time(case: Case) -> tuple[Any, dt.datetime | None]:
+    """A time as an object of Python, NumPy or pandas, or in microseconds, and what it means."""
+    import pandas
+
+    moment = dt.datetime(1975, 1, 1) + dt.timedelta(milliseconds=case.below(3 * 10**12))
+    zone = dt.timezone(dt.timedelta(minutes=case.below(1440) - 720))
+    since = (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(milliseconds=1)
+    kinds = [moment, moment.replace(tzinfo=dt.UTC).astimezone(zone), np.datetime64(since, "ms"), since * 1000,
+             np.datetime64(since * 10**6, "ns"), pandas.Timestamp(moment)]  # fmt: skip
+    return (None, None) if case.chance(0.1) else (case.pick(kinds), moment)
+
+
+def objects(case: Case) -> int:
+    """Weights of words, times and numbers that are given as objects, compared one by one."""
+    n_rows = 1 + case.below(8)
+    weights = [[case.random.random() * 10.0 ** (case.below(40) - 20) for _ in range(3)] for _ in range(n_rows)]
+    times = [given_time(case) for _ in range(n_rows)]
+    numbers = [case.pick([None, case.below(10**6), case.random.random(), np.float32(0.1)]) for _ in range(n_rows)]
+    corpus = Corpus.from_counts(
+        weights, fractional=True, timestamps=[value for value, _ in times], covariates={"price": [*numbers[:-1], 7]}
+    )
+    expected = [struct.unpack("f", struct.pack("f", each))[0] for row in weights for each in row]
+    same(corpus.counts.toarray().ravel().tolist(), expected, "weight")
+    assert corpus.times is not None
+    same(corpus.times.tolist(), [moment for _, moment in times], "time")
+    price: Any = corpus.covariates["price"]
+    exact = [None if each is None else Fraction(float(each)) for each in [*numbers[:-1], 7]]
+    same([None if each != each else Fraction(each) for each in price.tolist()], exact, "number")
+    return n_rows
+
+
+TARGETS = {
+    "corpus.rows": Target(fields, "a row, compared field by field", 2, needs=("pyarrow",)),
+    "corpus.objects": Target(objects, "a row of objects, compared field by field", 1, needs=("pandas",)),
+}
