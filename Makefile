@@ -199,8 +199,9 @@ soak-serve: setup  ## measure the service under mixed and then under hostile req
 soak-damage: setup  ## cut and change each file of saved models, corpora and runs in 120 ways: benchmarks/damage.md
 	OMP_NUM_THREADS=1 $(BIN)/python tests/soak/damage.py --report benchmarks/damage.md
 
-bench-published: setup  ## fit every model with the settings of its paper: benchmarks/published.md
+bench-published: setup .venv-peers/ready  ## fit every model with the settings of its paper: benchmarks/published.md, transport.md
 	$(BIN)/python benchmarks/published.py
+	$(BIN)/python benchmarks/transport.py
 
 bench-distributed: setup  ## compare fits by one, two and four processes: benchmarks/distributed.md
 	$(BIN)/python benchmarks/distributed.py
