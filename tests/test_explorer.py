@@ -204,6 +204,7 @@ PORTABLE: list[tuple[str, dict]] = [
     ("GMNTM", {"pretrain_epochs": 2}), ("DirichletVAE", {"sparsity": 0.3}), ("DirichletVAE", {"estimator": "weibull"}),
     ("DirichletVAE", {"code_norm": "shift", "activation": "relu"}), ("BATM", {"activation": "tanh"}),
     ("GaussianBATM", {"embedding_size": 10}), ("NVDM", {}), ("LDA", {}), ("LDA", {"method": "gibbs"}),
+    ("ECRTM", {"embedding_size": 10}),
 ]  # fmt: skip
 
 
