@@ -257,12 +257,14 @@ def test_words_that_no_file_can_tell_apart_are_refused(tmp_path, words, says):
 def test_numbers_that_overflow_are_refused(tmp_path):
     """1e39 became infinite without a word in the binary formats of other programs, and "inf" elsewhere."""
     path = tmp_path / "vectors.txt"
-    for number in ("1e39", "-4e38", "1e-50", "1e400", "-.9e999", "1e-44"):
+    for number in ("1e39", "-4e38", "1e-50", "1e400", "-.9e999", "1.2e-44"):
         path.write_text(f"a 1 2\nb 3 {number}\n")
         with pytest.raises(InputError, match=f"line 2: '{number}' is a number that 32-bit floating point cannot hold"):
             read_word_vectors(path)
-    path.write_text("a 1 3.4e38\nb 0 -0.0\nc 0.1 1.4013e-45\n")
-    np.testing.assert_array_equal(read_word_vectors(path).vectors, np.float32([[1, 3.4e38], [0, -0.0], [0.1, 1e-45]]))
+    path.write_text("a 1 3.4e38\nb 0 -0.0\nc 0.1 1.4013e-45\nd 0.1 1e-45\n")
+    np.testing.assert_array_equal(
+        read_word_vectors(path).vectors, np.float32([[1, 3.4e38], [0, -0.0], [0.1, 1e-45], [0.1, 1e-45]])
+    )
     for given in ([[1e39]], np.array([[1e-50]])):
         for make in (lambda row: WordVectors(["a"], [row]), lambda row: as_word_vectors({"a": row})):
             with pytest.raises(
