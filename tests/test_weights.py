@@ -25,7 +25,9 @@ def names_of(kind):
     return {setting.name for setting in describe_settings(kind)}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in MODELS if issubclass(kind, NeuralTopicModel) and not kind.needs_vectors]
+)
 def test_only_variational_models_weigh_a_kl_divergence(kind):
     variational = issubclass(kind, VariationalTopicModel)
     assert {"kl_weight", "kl_warmup"} & names_of(kind) == ({"kl_weight", "kl_warmup"} if variational else set())

@@ -54,6 +54,7 @@ if _TYPE_CHECKING:
     from .models import NVLDA as NVLDA
     from .models import WLDA as WLDA
     from .models import DirichletVAE as DirichletVAE
+    from .models import FASTopic as FASTopic
     from .models import GaussianBATM as GaussianBATM
     from .models import Loom as Loom
     from .models import ProdLDA as ProdLDA
@@ -99,6 +100,7 @@ _MODULES = {
     "DirichletVAE": ".models",
     "ECRTM": ".models",
     "ETM": ".models",
+    "FASTopic": ".models",
     "GMNTM": ".models",
     "GaussianBATM": ".models",
     "GSM": ".models",

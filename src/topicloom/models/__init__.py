@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .dirichlet import DirichletVAE as DirichletVAE
     from .ecrtm import ECRTM as ECRTM
     from .etm import ETM as ETM
+    from .fastopic import FASTopic as FASTopic
     from .gmntm import GMNTM as GMNTM
     from .gsm import GSM as GSM
     from .lda import LDA as LDA
@@ -48,6 +49,7 @@ REGISTRY = {
     "GSM": Entry("gsm", "Gaussian softmax topic model (Miao, Grefenstette & Blunsom 2017)."),
     "ETM": Entry("etm", "Embedded topic model (Dieng, Ruiz & Blei 2020)."),
     "ECRTM": Entry("ecrtm", "Topics as clusters of word vectors (Wu, Dong, Nguyen & Luu 2023)."),
+    "FASTopic": Entry("fastopic", "Transport from vectors of documents to topics and words (Wu et al. 2024)."),
     "WLDA": Entry("wlda", "Wasserstein autoencoder for topics (Nan, Ding, Nallapati & Xiang 2019)."),
     "GMNTM": Entry("gmntm", "Gaussian mixture neural topic model: VaDE (Jiang et al. 2017) for word counts."),
     "DirichletVAE": Entry("dirichlet", "Dirichlet variational autoencoder (Burkhardt & Kramer 2019)."),
