@@ -39,7 +39,9 @@ COMMANDS = {
     ),
     "documents": CommandEntry("show", "Show documents of a topic, with the words in them that are most typical of it."),
     "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
-    "find": CommandEntry("show", "Find the topics of a word or of a text."),
+    "find": CommandEntry(
+        "show", "Find the topics of a word or of a text, or the documents that are nearest to it in meaning."
+    ),
     "nearest": CommandEntry("views", "Show the words and the topics that are nearest to a word or a topic."),
     "name": CommandEntry(
         "edit", "Name the topics of a run by a rule, or by a function of your own that gets words and documents."
@@ -65,7 +67,7 @@ COMMANDS = {
     ),
     "serve": CommandEntry(
         "views",
-        "Serve a run until it is interrupted: the explorer, its documents with full-text search, and inference.",
+        "Serve a run until it is interrupted: the explorer, its documents with their search, and inference.",
     ),
     "export": CommandEntry("views", "Write the topics of a run for people or for another program."),
     "compare": CommandEntry(

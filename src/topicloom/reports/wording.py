@@ -93,6 +93,9 @@ _TERM_NAMES = {
     "component_separation": Phrase("component separation", "分量分离项"),
     "balance": Phrase("balance", "均衡项"),
     "critic_loss": Phrase("critic loss", "判别器的损失"),
+    "clustering": Phrase("clustering", "聚类项"),
+    "document_cost": Phrase("cost of documents", "文档的传输代价"),
+    "word_cost": Phrase("cost of words", "词的传输代价"),
 }
 _TERM_MEANINGS = {  # The terms of a user's own model have none.
     "loss": Phrase("what training minimises, all terms together", "训练要降到最低的量，即各项之和"),
@@ -120,6 +123,13 @@ _TERM_MEANINGS = {  # The terms of a user's own model have none.
     "critic_loss": Phrase(
         "how badly the critic distinguishes real documents from generated ones; lower: a better critic",
         "判别器区分真实文档与生成文档的误差；越低，判别器越好",
+    ),
+    "clustering": Phrase("gathers the vectors of words around those of topics", "使词向量聚集在主题向量周围"),
+    "document_cost": Phrase(
+        "how far the vectors of documents are from those of their topics", "文档的向量与其主题的向量相距多远"
+    ),
+    "word_cost": Phrase(
+        "how far the vectors of topics are from those of their words", "主题的向量与其中词的向量相距多远"
     ),
 }
 
