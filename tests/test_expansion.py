@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import topicloom as tl
-from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, half_precision, systematic
+from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, systematic
 from topicloom.errors import InputError
 from topicloom.models import MODELS
 from topicloom.nn.sparse import Batch
@@ -72,7 +72,7 @@ def test_the_mean_over_phases_is_the_expected_number():
 def test_lent_words_against_brute_force():
     expansion = DocumentExpansion(CORPUS.counts, CORPUS.vectors, n_neighbours=5, n_tokens=12)
     found = expansion.of_training(CORPUS)
-    unit = half_precision(VECTORS).astype(np.float64)
+    unit = (VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)).astype(np.float16).astype(np.float64)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     cosine = unit @ unit.T
     np.fill_diagonal(cosine, -2)

@@ -1,4 +1,4 @@
-"""Vectors of documents in files of NumPy, such as sentence embeddings that another program has made."""
+"""Vectors of documents: files of NumPy that another program has made, and unit lengths."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..corpus.fields import Vectors, stored_vectors
 from ..errors import InputError
@@ -80,3 +81,14 @@ def _array_of(file: Path) -> Any:
         if len(names) > 1 and _NAME not in names:
             raise InputError(f"{file} has the arrays {', '.join(names[:5])}; name the one to read {_NAME!r}")
         return found[_NAME if _NAME in names else names[0]] if names else np.empty(0)
+
+
+def unit_vectors(vectors: npt.NDArray[Any], dtype: type[np.floating[Any]] = np.float32) -> npt.NDArray[Any]:
+    """Return vectors (D, E) with length 1 in a type of floating point; zero vectors stay zero."""
+    units, first = np.empty(vectors.shape, dtype), 0
+    for part in pieces(vectors):
+        rows = np.asarray(part, np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        units[first : first + len(part)] = rows / np.where(lengths > 0, lengths, 1)
+        first += len(part)
+    return units

@@ -23,7 +23,8 @@ import scipy.sparse as sp
 
 from ..corpus import Corpus
 from ..text.counting import Counts
-from ..text.strings import pieces, rows_of
+from ..text.strings import rows_of
+from .document_vectors import unit_vectors
 from .neighbours import Ids, Similarities, VectorIndex
 
 _BLOCK = 4096  # documents whose neighbours' words are counted at a time
@@ -85,7 +86,8 @@ class DocumentExpansion:
     """
 
     def __init__(self, counts: Counts, vectors: npt.NDArray[Any], n_neighbours: int, n_tokens: int) -> None:
-        self.counts, self.vectors = counts, half_precision(vectors)
+        # Rounding to float16 moves a cosine by 1e-3.
+        self.counts, self.vectors = counts, unit_vectors(vectors, np.float16)
         self.n_neighbours, self.n_tokens = n_neighbours, n_tokens
 
     @classmethod
@@ -152,18 +154,6 @@ class DocumentExpansion:
         words.data = systematic(words, self.n_tokens, phases)
         words.eliminate_zeros()
         return words
-
-
-def half_precision(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float16]:
-    """Return vectors (D, E) with unit length as float16; zero vectors stay zero. Rounding moves a cosine by 1e-3."""
-    stored = np.empty(vectors.shape, np.float16)
-    first = 0
-    for part in pieces(vectors):
-        rows = np.asarray(part, np.float64)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        stored[first : first + len(part)] = rows / np.where(lengths > 0, lengths, 1)
-        first += len(part)
-    return stored
 
 
 def systematic(weights: Counts, n_drawn: int, phases: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:

@@ -157,7 +157,7 @@ class TopicModel(
     Vectors args:
         neighbour_tokens: how many tokens each training document gets from its nearest documents, if the documents have
             vectors (document expansion, Tao et al. 2006). Documents that are near each other then have words in common,
-            which short texts often have not. The added tokens have hardly any effect on long documents. 0 is none.
+            which short texts often have not. The longer a document, the less they change. 0 is none.
         neighbours: the number of nearest documents, by the cosine of the vectors.
         infer_with_neighbours: whether new documents get tokens of their nearest training documents, too. The model
             then keeps the vectors and the counts of the training documents, also in its files. Otherwise the encoder

@@ -33,6 +33,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from ..corpus import Corpus
+from ..embeddings.document_vectors import unit_vectors
 from ..errors import InputError, MissingExtraError, SettingError
 from ..messages import counted
 from ..nn.execution import without_gradients
@@ -389,17 +390,6 @@ class VectorClusters(TopicModel):
             "VectorClusters infers topics from vectors of whole texts, which tell the words to be scored, so it has no "
             "perplexity"
         )
-
-
-def unit_vectors(vectors: Array) -> npt.NDArray[np.float32]:
-    """Return vectors (D, E) with length 1 in single precision; zero vectors stay zero."""
-    units, first = np.empty(vectors.shape, np.float32), 0
-    for part in pieces(vectors):
-        rows = np.asarray(part, np.float64)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        units[first : first + len(part)] = rows / np.where(lengths > 0, lengths, 1)
-        first += len(part)
-    return units
 
 
 def members_of(labels: Labels, n_clusters: int) -> sp.csr_array:
