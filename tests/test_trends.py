@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.interpolate import CubicSpline
+from scipy.optimize import minimize
 from scipy.stats import bootstrap, kendalltau, kruskal, kstat, norm
 
 from topicloom.corpus.fields import Fields
 from topicloom.errors import InputError, SettingError
+from topicloom.topics.curves import share_curve
 from topicloom.topics.shares import (
+    by_covariate,
     by_group,
     distinctive_words,
     group_shares,
@@ -437,6 +441,73 @@ def test_groups_without_a_comparison():
     single = by_group(np.random.default_rng(0).dirichlet(np.ones(2), 3), np.array([0, 0, 2]), ["a", "nobody", "b"])
     assert next(single.table().rows())["documents"] == 2
     assert list(single.table([0]).rows())[1]["share"] is None
+
+
+def test_curves_are_those_of_a_general_optimizer():
+    random = np.random.default_rng(0)
+    price = random.lognormal(1, 0.7, 300)
+    mean = 0.1 + 0.5 / (1 + np.exp(3 - price))
+    theta = random.beta(2 * mean, 2 - 2 * mean)
+    curve = share_curve(np.column_stack([theta, 1 - theta]), price)
+    knots = np.quantile(price, [0.05, 0.275, 0.5, 0.725, 0.95])
+
+    def logits(heights, x):  # the natural spline through heights at the knots, straight outside
+        spline = CubicSpline(knots, heights, bc_type="natural")
+        inside = np.clip(x, knots[0], knots[-1])
+        return spline(inside) + spline(inside, 1) * (x - inside)
+
+    def loss(heights):
+        eta = logits(heights, price)
+        return (np.logaddexp(0, eta) - theta * eta).sum()
+
+    best = minimize(loss, np.zeros(5), tol=1e-10).x
+    expected = 1 / (1 + np.exp(-logits(best, curve.values)))
+    np.testing.assert_allclose(curve.mean[:, 0], expected, atol=0.003)
+    np.testing.assert_allclose(curve.mean.sum(axis=1), 1, atol=1e-6)
+    assert (np.diff(curve.values) > 0).all()
+    assert curve.n_docs == 300
+
+
+def test_intervals_of_curves_contain_the_truth():
+    random = np.random.default_rng(1)
+    hits = []
+    for _ in range(60):
+        age = random.uniform(20, 80, 400)
+        mean = 0.02 + 0.1 / (1 + np.exp((50 - age) / 8))
+        theta = random.beta(0.6 * mean, 0.6 - 0.6 * mean)
+        curve = share_curve(np.column_stack([theta, 1 - theta]), age)
+        expected = 0.02 + 0.1 / (1 + np.exp((50 - curve.values) / 8))
+        hits.append(((curve.low[:, 0] <= expected) & (expected <= curve.high[:, 0])).mean())
+    assert 0.9 < np.mean(hits) < 0.99
+
+
+def test_curves_leave_out_what_is_unknown():
+    theta = np.random.default_rng(0).dirichlet(np.ones(3), 40)
+    numbers = np.arange(40.0)
+    numbers[:5] = np.nan
+    known = share_curve(theta[7:], numbers[7:])
+    found = share_curve(theta, numbers, empty=np.arange(40) < 7)
+    np.testing.assert_array_equal(found.mean, known.mean)
+    assert share_curve(theta, np.arange(40) % 4) is None
+    rare = np.zeros((40, 2))
+    rare[:, 1] = 1  # a topic that no document has
+    assert np.isfinite(share_curve(rare, np.arange(40.0)).high).all()
+
+
+def test_a_covariate_gives_groups_and_a_curve():
+    theta = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    fields = Fields.of(
+        60, covariates={"stars": np.arange(60) % 5 + 1, "price": np.arange(60.0), "shop": ["a", "a", "b", "c"] * 15}
+    )
+    stars = by_covariate(theta, fields, "stars", names=["x", "y", "z"])
+    assert stars.groups == ["1", "2", "3", "4", "5"]  # few different numbers are groups of their own
+    assert stars.curve.values.tolist() == [1, 2, 3, 4, 5]
+    assert next(stars.curve.table([1]).rows())["name"] == "y"
+    assert len(by_covariate(theta, fields, "price").groups) == 4
+    assert by_covariate(theta, fields, "price", n_groups=2).groups == ["0 to 29", "30 to 59"]
+    shops = by_covariate(theta, fields, "shop", most_groups=1)
+    assert (shops.groups, shops.n_unknown, shops.curve) == (["a"], 30, None)
+    np.testing.assert_allclose(shops.shares.mean[0], theta[np.arange(60) % 4 < 2].mean(axis=0))
 
 
 def test_several_covariates_at_once_are_refused_with_advice():

@@ -68,7 +68,6 @@ def bars(shares: Sequence[float], n_docs: Sequence[int], each: int = 1) -> str:
 logger = logging.getLogger("topicloom")
 
 _MOST_COLUMNS = 8  # the most groups that have a column each
-_GROUPS = 4  # the default number of groups into which numbers are divided
 _OTHERS = 41  # characters of the other columns of `trends`, with names of eight characters
 
 
@@ -199,7 +198,9 @@ def by(
     ] = "class",
     groups: Annotated[
         int | None,
-        typer.Option(min=2, help=f"Groups into which numbers are divided, at quantiles; {_GROUPS} by default."),
+        typer.Option(
+            min=2, help="Groups into which numbers are divided, at quantiles; 4 by default, or up to 12 single numbers."
+        ),
     ] = None,
     topic: Topic = None,
     words: WordsOf = 5,
@@ -220,13 +221,13 @@ def by(
 
     check_table(out, overwrite)
     view = open_topics(run)
-    found = view.by(covariate, n_groups=groups or _GROUPS, level=level, n_samples=samples, random_state=seed)
+    found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
     if groups is not None and isinstance(view.documents.fields.covariates.get(covariate), Categories | None):
         logger.warning("--groups does nothing, because the values of %r are not numbers", covariate)
     differences = found.difference_table()
     if topic is not None:
         k = view.number_of(number_or_name(topic))
-        of_words = view.words_by(k, covariate, words, groups or _GROUPS)
+        of_words = view.words_by(k, covariate, words, groups)
         _show_group_shares(run, found.table([k]), found.column, of_words, view.names[k], k, as_json)
     elif as_json:
         print_json(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from ..errors import InputError, SettingError
 from ..messages import nearest
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_seed, require_whole
+from .curves import ShareCurve, share_curve
 from .table import Table
 
 Array = npt.NDArray[Any]
@@ -28,6 +29,8 @@ _LEAST_SCORE = 1.96  # of the words of a group; it is not corrected for many wor
 _NUMBERS_AT_ONCE = 1 << 24  # in an array of tokens by topics
 _SMALLEST_ODDS = 1e-12
 _LARGEST_WRITTEN_IN_FULL = 1e9  # larger whole numbers have an exponent
+_MOST_NUMBERS = 12  # different ones of a covariate, such as stars or hours, that are groups of their own
+_GROUPS_OF_NUMBERS = 4
 
 
 class GroupShares(NamedTuple):
@@ -283,6 +286,7 @@ class ByGroup:
         names: the K names of the topics.
         differences: one for each topic.
         n_unknown: the number of documents that are left out because their group or all their words are unknown.
+        curve: the shares as smooth functions of the covariate, if it has numbers and at least 5 different ones.
     """
 
     by: str
@@ -291,6 +295,7 @@ class ByGroup:
     names: list[str]
     differences: list[Difference]
     n_unknown: int = 0
+    curve: ShareCurve | None = None
 
     def table(self, topics: Sequence[int] | None = None) -> Table:
         """Return a row for each topic and group.
@@ -387,14 +392,73 @@ def by_group(
     return ByGroup(by, list(group_names), shares, known, differences, int((codes < 0).sum()))
 
 
-def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt.NDArray[np.intp], list[str]]:
+def by_covariate(
+    theta: Array,
+    fields: Fields,
+    covariate: str = "class",
+    *,
+    n_groups: int | None = None,
+    most_groups: int | None = None,
+    empty: npt.NDArray[np.bool_] | None = None,
+    names: Sequence[str] | None = None,
+    level: float = 0.95,
+    n_samples: int = 1000,
+    random_state: int = 0,
+) -> ByGroup:
+    """Return the shares of topics by the class or a covariate of the documents, as groups and, for numbers, as curves.
+
+    Args:
+        theta: (n_docs, K) topic shares.
+        fields: what is known of the documents.
+        covariate: "class" for their labels, or the name of a covariate.
+        n_groups: the number of groups into which numbers are divided at their quantiles; see `groups_of`.
+        most_groups: of more groups, those with the most documents are returned; None returns all.
+        empty: (n_docs,) True for documents without a known word, which are left out.
+        names: the K names of the topics.
+        level: the probability that an interval should contain the share.
+        n_samples: the number of bootstrap samples.
+        random_state: a seed.
+
+    Raises:
+        InputError: the documents have no classes or no such covariate, or no document has a value.
+        SettingError: an argument cannot have its value.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.corpus.fields import Fields
+        >>> from topicloom.topics.shares import by_covariate
+        >>> price = np.arange(100.0)
+        >>> theta = np.stack([price / 200, 1 - price / 200], axis=1)
+        >>> found = by_covariate(theta, Fields.of(100, covariates={"price": price}), "price", n_groups=2)
+        >>> found.groups, found.shares.mean[:, 0].round(3).tolist(), found.curve is None
+        (['0 to 49', '50 to 99'], [0.122, 0.372], False)
+    """
+    groups, group_names = groups_of(fields, covariate, n_groups)
+    if most_groups is not None and len(group_names) > most_groups:
+        sizes = np.bincount(groups[groups >= 0], minlength=len(group_names))
+        kept = np.sort(np.argsort(-sizes, kind="stable")[:most_groups])
+        place = np.full(len(group_names) + 1, -1, np.intp)  # the last entry is that of no group
+        place[kept] = np.arange(len(kept))
+        groups, group_names = place[groups], [group_names[group] for group in kept.tolist()]
+    found = by_group(
+        theta, groups, group_names, covariate, empty=empty, names=names, level=level, n_samples=n_samples,
+        random_state=random_state,
+    )  # fmt: skip
+    values = fields.covariates.get(covariate)
+    if values is None or isinstance(values, Categories):
+        return found
+    return replace(found, curve=share_curve(theta, values, by=covariate, empty=empty, names=names, level=level))
+
+
+def groups_of(fields: Fields, by: str = "class", n_groups: int | None = None) -> tuple[npt.NDArray[np.intp], list[str]]:
     """Assign documents to groups.
 
     Args:
         fields: what is known of the documents.
         by: "class" for their labels, or the name of a covariate. Numbers are divided at their quantiles, into groups of
             about the same size; if there are no more than `n_groups` different numbers, each is a group.
-        n_groups: the number of groups into which numbers are divided.
+        n_groups: the number of groups into which numbers are divided. None is 4, but if there are at most 12
+            different numbers, such as stars, each is a group.
 
     Returns:
         (n_docs,) the group of each document, -1 if it is unknown; and the names of the groups.
@@ -403,7 +467,8 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
         InputError: the documents have no classes or no such covariate, or no document has a value.
         SettingError: `n_groups` is not a whole number from 2, or `by` is not one name.
     """
-    require_whole("n_groups", n_groups, 2)
+    if n_groups is not None:
+        require_whole("n_groups", n_groups, 2)
     if not isinstance(by, str):
         raise SettingError(
             f"`covariate` should be the name of one covariate; it is {by!r:.60}. For several, give a covariate that "
@@ -414,7 +479,7 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
         groups = (
             (values.codes.astype(np.intp), list(values.names))
             if isinstance(values, Categories)
-            else quantile_groups(values, n_groups)
+            else quantile_groups(values, _default_groups(values) if n_groups is None else n_groups)
         )
     elif by == "class":
         labels = fields.labels or []
@@ -433,6 +498,11 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int = 4) -> tuple[npt
             f"({'`labels`' if by == 'class' else '`covariates`'})"
         )
     return groups
+
+
+def _default_groups(values: Array) -> int:
+    n_different = len(np.unique(values[np.isfinite(values)]))
+    return n_different if 2 <= n_different <= _MOST_NUMBERS else _GROUPS_OF_NUMBERS
 
 
 def quantile_groups(values: Array, n_groups: int = 4) -> tuple[npt.NDArray[np.intp], list[str]]:

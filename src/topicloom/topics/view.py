@@ -696,7 +696,7 @@ class Topics:
         self,
         covariate: str,
         *,
-        n_groups: int = 4,
+        n_groups: int | None = None,
         level: float = 0.95,
         n_samples: int = 1000,
         random_state: int = 0,
@@ -705,7 +705,8 @@ class Topics:
 
         Args:
             covariate: its name, or "class" for the documents' labels.
-            n_groups: the number of groups into which numbers are divided at their quantiles.
+            n_groups: the number of groups into which numbers are divided at their quantiles. None is 4, but if there
+                are at most 12 different numbers, such as stars, each is a group.
             level: the probability of the intervals.
             n_samples: the number of bootstrap samples.
             random_state: a seed.
@@ -722,22 +723,21 @@ class Topics:
             >>> topics.by("stars")
             ByGroup(3 groups by stars, 3 topics)
         """
-        from .shares import by_group, groups_of
+        from .shares import by_covariate
 
-        groups, group_names = groups_of(self.documents.fields, covariate, n_groups)
-        return by_group(
-            self.documents.theta, groups, group_names, covariate, empty=self.documents.empty, names=self.names,
-            level=level, n_samples=n_samples, random_state=random_state,
+        return by_covariate(
+            self.documents.theta, self.documents.fields, covariate, n_groups=n_groups, empty=self.documents.empty,
+            names=self.names, level=level, n_samples=n_samples, random_state=random_state,
         )  # fmt: skip
 
-    def words_by(self, topic: Any, covariate: str = "class", n_words: int = 10, n_groups: int = 4) -> Table:
+    def words_by(self, topic: Any, covariate: str = "class", n_words: int = 10, n_groups: int | None = None) -> Table:
         """Return the words that each group uses more for a topic than the other groups.
 
         Args:
             topic: its number or its name.
             covariate: its name, or "class" for the documents' labels.
             n_words: the number of words for each group.
-            n_groups: the number of groups into which numbers are divided at their quantiles.
+            n_groups: the number of groups into which numbers are divided, as for `by`.
 
         Returns:
             a table with the columns group, word, score and tokens (expected). The score is the z-value of the log odds
