@@ -14,7 +14,7 @@ from command_line import call, refused, shown
 from topicloom.embeddings.neighbours import VectorIndex
 from topicloom.errors import InputError
 from topicloom.reports.explorer.page import PageOptions, document_positions, explorer_page, page_parts, unpack
-from topicloom.topics.typical import diverse_documents
+from topicloom.topics.typical import TypicalDocuments
 
 GROUPS = ["cat dog mouse pet paw", "rain sun snow wind hail", "bank loan price debt cash"]
 NEW_WORDS = ["kitten", "drizzle", "mortgage"]  # of the same meanings, which no document has
@@ -129,12 +129,16 @@ def test_a_model_of_counts_borrows_topics_of_near_documents(corpus):
 
 
 def test_diverse_documents_differ_in_their_vectors():
-    theta = np.tile([0.9, 0.1], (4, 1)).astype(np.float32)
-    counts = tl.Corpus.from_counts([[1, 0], [1, 0], [1, 0], [0, 1]]).counts
-    vectors = np.array([[1, 0], [1, 0.01], [0, 1], [1, 0]], np.float32)
-    none = np.zeros(4, np.bool_)
-    assert diverse_documents(theta, np.ones(4), none, counts, 0, 2).tolist() == [0, 3]
-    assert diverse_documents(theta, np.ones(4), none, counts, 0, 2, vectors).tolist() == [0, 2]
+    theta = np.tile([0.9, 0.1], (5, 1)).astype(np.float32)
+    counts = tl.Corpus.from_counts([[1, 1, 1, 0], [1, 1, 0, 1], [1, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 1]]).counts
+    vectors = np.array([[1, 0.8, 0], [1, 0.79, 0], [1, 0, 0.8], [1, 0, 0.79], [-1, 0, 0]], np.float32)
+    beta, none = np.array([[0.3, 0.29, 0.28, 0.13], [0.1, 0.1, 0.1, 0.7]]), np.zeros(5, np.bool_)
+    by_words = TypicalDocuments(theta, none, counts, beta, np.full(4, 100.0))
+    assert by_words.diverse(0, 2).tolist() == [0, 1]
+    by_vectors = TypicalDocuments(theta, none, counts, beta, np.full(4, 100.0), vectors)
+    first, second = by_vectors.diverse(0, 2).tolist()
+    assert {first, second} & {0, 1}
+    assert {first, second} & {2, 3}  # the pairs 0, 1 and 2, 3 have nearly the same direction
 
 
 def test_documents_without_a_known_word_have_topics_by_vector(run):

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +15,9 @@ import numpy as np
 import pytest
 
 import topicloom as tl
+from topicloom.ranking import distinct_words
 from topicloom.topics.naming import distinct, names_by_phrase, names_by_words, phrases_of
+from topicloom.topics.saved import SavedTopics
 
 TEXTS = {
     "bank": "The Central Bank of England raised interest rates, said the governor of the central bank",
@@ -44,6 +47,37 @@ def test_words_that_other_topics_have_little_of_are_names(topics):
         TEXTS["virus"].lower().replace(",", "").split()
     )
     assert named.model.edits[-1]["rename"][0] == named.names[0]
+
+
+def test_names_of_topics_with_the_same_first_words_differ():
+    vocabulary = ["jetblue", "know", "like", "flight", "seat", "bag"]
+    beta = [[0.4, 0.2, 0.15, 0.1, 0.1, 0.05], [0.3, 0.19, 0.14, 0.13, 0.12, 0.12], [0.2, 0.1, 0.1, 0.05, 0.05, 0.5]]
+    topics = SavedTopics(np.array(beta), vocabulary, np.full(6, 1e6))
+    assert topics.topic_names == ["jetblue, know, like", "flight, seat, jetblue", "bag, jetblue, know"]
+    assert replace(topics, names=[None, "seats", None]).topic_names[1:] == ["seats", "bag, flight, seat"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_topic_would_swap_a_word_of_its_name(seed):
+    rng = np.random.default_rng(seed)
+    words = [rng.permutation(14)[:8].tolist() for _ in range(5)]
+    weights = [np.sort(rng.random(8))[::-1].tolist() for _ in range(5)]
+    found = distinct_words(words, weights, 2, fill=False)
+    owner = {word: k for k, chosen in enumerate(found) for word in chosen}
+    assert len(owner) == sum(map(len, found))  # no word twice
+    for k, (own, by) in enumerate(zip(words, weights, strict=True)):
+        for word, weight in zip(own, by, strict=True):
+            wants = len(found[k]) < 2 or own.index(word) < max(map(own.index, found[k]))
+            if word not in found[k] and wants:  # the topic that has it gives it a higher weight
+                other = owner[word]
+                assert weights[other][words[other].index(word)] > weight
+
+
+def test_no_two_topics_are_named_by_one_phrase():
+    bank, club = (("central", "bank"), "central bank"), (("football", "club"), "football club")
+    both = [[bank]] * 5 + [[club]] * 4
+    names = names_by_phrase([both, [[bank]] * 4 + [[club]] * 4, [[]] * 60], ["a", "b", "c"])
+    assert sorted(names) == ["c", "central bank", "football club"]
 
 
 def test_names_leave_out_common_and_rare_words():

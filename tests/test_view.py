@@ -183,7 +183,6 @@ def test_documents_of_a_topic_have_text_and_words(run):
     assert first["label"] == "money"
     assert set(first["words"]) <= set(MONEY.split())
     assert first["share"] == pytest.approx(float(topics.documents.theta[first["document"], money]))
-    assert list(found["share"]) == sorted(found["share"], reverse=True)
     short = next(topics.documents_of(money, n=1, length=30).rows())["text"]
     assert short.strip("…") in MONEY
     assert len(short) <= 32
@@ -235,19 +234,61 @@ def small_view(theta, texts=None):
 THETA = [[0.8, 0.1, 0.1], [0.79, 0.11, 0.1], [0.7, 0.2, 0.1], [0.9, 0.05, 0.05], [0.4, 0.3, 0.3]]
 
 
-def test_short_documents_are_less_typical_and_diverse_ones_differ():
+def test_lists_of_documents_have_those_of_the_topic_only():
     topics = small_view(THETA)
-    assert topics.documents_of(0, n=3)["document"] == [0, 1, 2]  # the fourth has a single token, the last one none
-    assert topics.documents_of(0, n=2, kind="diverse")["document"] == [0, 2]
+    assert topics.documents_of(0, n=9)["document"] == [0, 2, 3, 1]  # the second repeats the first, the last has no word
+    assert topics.documents_of(0, n=3, kind="diverse")["document"] == [0, 2, 3]
     assert len(topics.documents_of(1)) == 0  # nobody has more of it than an equal share
     assert list(topics.documents_of(1).columns) == ["document", "id", "share", "label", "time", "words", "text"]
     assert topics.documents_of(1, kind="diverse").to_dicts() == []
 
 
-def test_typical_documents_have_the_largest_shares():
-    topics = small_view([THETA[2], THETA[1], THETA[0], *THETA[3:]])
-    assert topics.documents_of(0, n=3)["document"] == [2, 1, 0]
-    assert topics.documents_of(0, n=2, kind="diverse")["document"] == [2, 1]
+FRUIT = ["fruit", "apple", "pear", "fresh", "sweet", "plum", "shampoo", "bottle", "smell", "very"]
+
+
+def fruit_view(bags, shares=None, vectors=None):
+    """Documents of a topic of fruit, as bags of words, and eight usual ones of five words before them."""
+    usual = [" ".join(FRUIT[(i + j * (1 + i // 6)) % 6] for j in range(4)) + f" {FRUIT[6 + i % 4]}" for i in range(8)]
+    bags = [*usual, *bags]
+    counts = [[bag.split().count(word) for word in FRUIT] for bag in bags]
+    own = [0.9] * len(usual) + list(shares or [0.9] * (len(bags) - len(usual)))
+    corpus = tl.Corpus.from_counts(counts, FRUIT, texts=bags, vectors=vectors)
+    beta = [[0.3, 0.15, 0.15, 0.13, 0.13, 0.1, 0.01, 0.01, 0.01, 0.01], [0.05] * 6 + [0.175] * 4]
+    return tl.Topics(Fixed(beta, np.column_stack([own, 1 - np.array(own)]), FRUIT), corpus)
+
+
+@pytest.mark.parametrize(
+    ("bag", "share"),
+    [
+        ("fruit " * 19, 0.99),  # one word many times
+        ("fruit", 0.99),  # one word
+        ("shampoo bottle smell very fruit", 0.9),  # the topic's first word among others
+        (" ".join(FRUIT * 5), 0.9),  # all words, very long
+        ("fruit apple pear fresh sweet", 0.55),  # half of it is about something else
+    ],
+)
+def test_what_is_not_typical_comes_after_usual_documents(bag, share):
+    ranked = fruit_view([bag], [share]).documents_of(0, n=9)["document"]
+    assert ranked.index(8) >= 5
+    for kind in ("typical", "diverse"):
+        assert 8 not in fruit_view([bag], [share]).documents_of(0, n=4, kind=kind)["document"]
+
+
+def test_copies_of_a_document_are_listed_after_all_others():
+    best = "fruit apple pear fresh sweet"
+    topics = fruit_view([best] * 30 + [best + " fruit", best + " plum"], [0.95] * 32)
+    assert len(topics.documents_of(0, n=99)) == 40
+    for kind in ("typical", "diverse"):
+        texts = topics.documents_of(0, n=5, kind=kind)["text"]
+        assert sum(text.startswith(best) for text in texts) == 1
+
+
+def test_documents_near_the_centre_of_the_vectors_come_first():
+    vectors = [[1, 0, 0.1 * (i % 3)] for i in range(8)] + [[1, 0, 0.1], [-1, 1, 0], [0, 0, 0]]
+    bags = ["fruit apple pear fresh plum", "fruit apple pear sweet plum", "fruit apple fresh sweet plum"]
+    ranked = fruit_view(bags, vectors=vectors).documents_of(0, n=11)["document"]
+    assert ranked.index(8) < ranked.index(10)  # the last has no vector, and counts as one in the middle
+    assert ranked.index(10) < ranked.index(9)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +327,7 @@ def test_the_table_has_coherence_exclusivity_and_representative_documents():
     assert list(table.columns) == [
         *("topic", "name", "share", "documents", "words", "representative", "coherence", "exclusivity"),
     ]
-    assert table["representative"].tolist() == [["0", "1", "2"], [], []]
+    assert table["representative"].tolist() == [["0", "2", "3"], [], []]  # the second repeats the first
     assert table["documents"].tolist() == [4, 0, 0]
     # Of the four words, topic 0 has these shares of their probability in all topics.
     assert table["exclusivity"][0] == pytest.approx(np.mean([0.4 / 0.5, 0.3 / 0.5, 0.3 / 0.6, 0]), abs=1e-6)

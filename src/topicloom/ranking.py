@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from .errors import SettingError
 from .settings import require_whole
 
 Array = npt.NDArray[Any]
+Word = TypeVar("Word", str, int)
 
 DEFAULT_RELEVANCE = 0.5
 DEFAULT_SHRINKAGE = 50.0  # tokens
@@ -93,13 +94,69 @@ def topic_word_ids(
     return top_words(word_scores(components, word_counts, relevance), int(top_n))
 
 
-def complete_names(given: Sequence[str | None], words: Sequence[Sequence[str]]) -> list[str]:
-    """Return a name for each topic: the one that it was given, or else its first words.
+NAME_WORDS = 3
+NAME_CANDIDATES = 10  # of a topic's words, among which those of its name are
 
-    >>> complete_names(["pets", None], [["cat", "dog"], ["bank", "loan", "rate", "tax"]])
-    ['pets', 'bank, loan, rate']
+
+def complete_names(
+    given: Sequence[str | None], words: Sequence[Sequence[str]], weights: Sequence[Sequence[float]]
+) -> list[str]:
+    """Return a name for each topic: the one that it was given, or else three of its words, as `distinct_words` does.
+
+    Args:
+        given: the name that each topic was given; None for one without.
+        words: the first words of each topic, best first.
+        weights: the probability of each of these words in the topic.
+
+    >>> names = complete_names(["pets", None, None], [["cat"], ["rate", "bank", "loan", "tax"], ["rate", "gold"]],
+    ...                        [[0.5], [0.2, 0.2, 0.1, 0.1], [0.1, 0.1]])
+    >>> names
+    ['pets', 'rate, bank, loan', 'gold, rate']
     """
-    return [", ".join(topic[:3]) if name is None else name for name, topic in zip(given, words, strict=True)]
+    unnamed = [k for k, name in enumerate(given) if name is None]
+    chosen = distinct_words([words[k] for k in unnamed], [weights[k] for k in unnamed], NAME_WORDS)
+    names = dict(zip(unnamed, (", ".join(each) for each in chosen), strict=True))
+    return [names[k] if name is None else name for k, name in enumerate(given)]
+
+
+def distinct_words(
+    words: Sequence[Sequence[Word]], weights: Sequence[Sequence[float]], n: int, fill: bool = True
+) -> list[list[Word]]:
+    """Return n words for each topic, so that topics have as few of them in common as possible.
+
+    Each topic asks for its words in their order until it has n, and a word belongs to the topic that gives it the
+    highest weight (Gale & Shapley 1962).
+
+    Args:
+        words: the words of each topic, best first.
+        weights: their weights in the topic; of equal ones, the topic with the lower number counts more.
+        n: how many.
+        fill: whether a topic that does not get n words has the first of its others at the end.
+    """
+    owners: dict[Word, tuple[float, int, int]] = {}  # (weight, -topic, rank) of the topic that has the word
+    asked = [0] * len(words)
+    own: list[set[int]] = [set() for _ in words]  # the ranks of the words that each topic has
+    waiting = list(range(len(words)))
+    while waiting:
+        topic = waiting.pop()
+        while len(own[topic]) < n and asked[topic] < len(words[topic]):
+            rank = asked[topic]
+            asked[topic] += 1
+            word, claim = words[topic][rank], (float(weights[topic][rank]), -topic, rank)
+            if word in owners and owners[word] > claim:
+                continue
+            if word in owners:
+                _, other, place = owners[word]
+                own[-other].discard(place)
+                waiting.append(-other)
+            owners[word] = claim
+            own[topic].add(rank)
+    found = []
+    for topic, ranks in enumerate(own):
+        kept = sorted(ranks)
+        kept += [rank for rank in range(len(words[topic])) if rank not in ranks][: n - len(kept)] if fill else []
+        found.append([words[topic][rank] for rank in kept])
+    return found
 
 
 def names_or_numbers(names: Sequence[str] | None, n_topics: int) -> list[str]:

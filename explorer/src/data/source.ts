@@ -17,7 +17,7 @@ export interface Found {
 }
 
 export interface Query {
-  topic?: number | null; // sorts by the share of this topic
+  topic?: number | null; // sorts by how typical documents are of this topic
   label?: number | null; // the number of a class, from 1
   text?: string; // only documents that contain it
   meaning?: boolean; // sorts by how near documents are to the text in meaning; only in a service
@@ -100,10 +100,9 @@ class PageSource implements Source {
     }
     const places = Uint32Array.from(found);
     if (topic !== null) {
-      const shares = new Float64Array(documents.size);
-      // Of documents with equal shares, those with more words are clearer examples.
-      for (const place of places) shares[place] = documents.share(place, topic) + Math.min(documents.tokens[place], 400) * 1e-6;
-      places.sort((a, b) => shares[b] - shares[a] || a - b);
+      const typical = new Float64Array(documents.size);
+      for (const place of places) typical[place] = documents.typicality(place, topic);
+      places.sort((a, b) => typical[b] - typical[a] || a - b);
     }
     const start = Number(query.after ?? 0);
     const end = Math.min(start + (query.limit ?? 20), places.length);

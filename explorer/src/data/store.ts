@@ -10,6 +10,7 @@ export class Documents {
   readonly starts: Uint32Array;
   readonly topics: Uint8Array | Uint16Array;
   readonly shares: Uint8Array; // in 255ths
+  readonly typical: Uint8Array; // how typical each document is of these topics
   readonly places: Uint16Array;
   readonly tokens: Uint16Array;
   readonly main: Int16Array; // -1 for a document without a known word
@@ -25,6 +26,7 @@ export class Documents {
     this.size = sizes.length;
     this.topics = arrays.topics as Uint8Array;
     this.shares = arrays.shares as Uint8Array;
+    this.typical = arrays.typical as Uint8Array;
     this.places = arrays.places as Uint16Array;
     this.tokens = arrays.tokens as Uint16Array;
     this.labels = (arrays.labels as Uint8Array | undefined) ?? null;
@@ -64,6 +66,13 @@ export class Documents {
     const found: [number, number][] = [];
     for (let at = this.starts[place]; at < this.starts[place + 1]; at++) found.push([this.topics[at], this.shares[at] / 255]);
     return found;
+  }
+
+  /** How typical a document is of a topic; of those that are not, how large its share is. */
+  typicality(place: number, topic: number): number {
+    for (let at = this.starts[place]; at < this.starts[place + 1]; at++)
+      if (this.topics[at] === topic) return this.typical[at] + this.shares[at] / 256;
+    return 0;
   }
 
   share(place: number, topic: number): number {

@@ -37,7 +37,9 @@ def documents(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
     kind: Annotated[
         DocumentChoice,
-        typer.Option(help="typical: the largest shares; diverse: typical, but unlike one another; recent: the latest."),
+        typer.Option(
+            help="typical: about the topic, in its words; diverse: typical, but different; recent: the latest."
+        ),
     ] = DocumentChoice.typical,
     length: Annotated[
         int,

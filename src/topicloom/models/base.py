@@ -42,7 +42,7 @@ from ..metrics.cooccurrence import Vocabulary
 from ..nn.edited import EditedNetwork
 from ..nn.execution import full_precision, usual_device, with_gradients
 from ..nn.network import TopicNetwork
-from ..ranking import complete_names, topic_word_ids
+from ..ranking import NAME_CANDIDATES, complete_names, topic_word_ids
 from ..settings import AtLeastOne, ReadableSettings, check_settings, from_text, settle_settings
 from ..text import TextEncoder, tokenizer_from_settings
 from ..topics.document_topics import DocumentTopics, empty_warning
@@ -842,8 +842,10 @@ class TopicModel(
     @property
     @of_one_fit
     def topic_names_(self) -> list[str]:
-        """A name for each topic: the one that it was given, or else its first three words."""
-        return complete_names(self.given_names, self.topics(3))
+        """A name for each topic: the one that it was given, or else three of its words that tell it from the others."""
+        ids = self.topic_ids(NAME_CANDIDATES)
+        weights = np.take_along_axis(self.components_, ids, axis=1).tolist()
+        return complete_names(self.given_names, self.topics(NAME_CANDIDATES), weights)
 
     @property
     @of_one_fit

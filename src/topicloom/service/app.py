@@ -420,7 +420,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
 
     @app.get("/api/documents", tags=["documents"], summary="Documents, page by page", response_model=DocumentPage)
     async def documents(
-        topic: Annotated[int | None, Query(description="Sort by the share of this topic, largest first.")] = None,
+        topic: Annotated[int | None, Query(description="Sort by how typical documents are of this topic.")] = None,
         q: Annotated[
             str | None,
             Query(max_length=1000, description="Only documents with all of these words, or with this in their ids."),

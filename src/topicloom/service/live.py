@@ -211,6 +211,7 @@ class ServedState:
         self.empty = topics.documents.empty
         self._shares = topics.shares.tolist() if len(self.theta) else shares
         self._places = {word: column for column, word in enumerate(self.model.vocabulary_)}
+        self._orders: dict[int, npt.NDArray[np.float32]] = {}
         _ = self.table  # computed now, because it would take too long in a request
 
     @property
@@ -248,6 +249,12 @@ class ServedState:
             }
             for k in range(self.n_topics)
         ]
+
+    def order(self, topic: int) -> npt.NDArray[np.float32]:
+        """Return numbers by which documents are sorted for a topic, (n_docs,), the most typical with the highest."""
+        if topic not in self._orders:
+            self._orders[topic] = self.topics.typical.order(topic)
+        return self._orders[topic]
 
     def corpus_of(self, texts: Sequence[str] | Sequence[list[str]]) -> Corpus:
         """Return texts as a corpus over the model's words. The columns of words are looked up once for all calls."""
@@ -439,8 +446,8 @@ class Live:
         """Return a page of documents.
 
         With `like`, those that are nearest to it in meaning come first, and documents without a vector are left out.
-        With a topic, those with its largest shares come first, and empty documents are left out. With a query alone,
-        those that match it best come first. Otherwise they are in the order of the run.
+        With a topic, those that are most typical of it come first, and empty documents are left out. With a query
+        alone, those that match it best come first. Otherwise they are in the order of the run.
 
         Args:
             topic: the number of a topic. With `like`, its share is more than 1/K in each document.
@@ -491,7 +498,7 @@ class Live:
                 rows = rows if k is None else rows[now.theta[rows, k] > 1 / now.n_topics]
                 keys = largest(similarity[rows], rows, key, most)
             else:
-                keys = following(rows, key, most) if k is None else largest(now.theta[rows, k], rows, key, most)
+                keys = following(rows, key, most) if k is None else largest(now.order(k)[rows], rows, key, most)
             total = len(rows)
         found = index.documents([key.row for key in keys[:n]])
         return {

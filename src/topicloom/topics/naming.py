@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, SettingError
+from ..ranking import NAME_CANDIDATES, NAME_WORDS, distinct_words
 from ..text.tokenizing import Fold, token_spans
 from .edits import checked_name
 
@@ -22,7 +23,6 @@ Namer: TypeAlias = Callable[[list[str], list[str]], str]
 Phrase: TypeAlias = tuple[tuple[str, ...], str]  # its tokens, and how it is written
 
 _CANDIDATE_WORDS = 30  # of a topic, for its name
-_WORDS_IN_A_NAME = 3
 _FEWEST_DOCUMENTS = 3  # that contain a phrase
 _LONGEST_PHRASE = 3  # tokens
 # What may stand between the tokens of a phrase.
@@ -35,20 +35,23 @@ def names_by_words(
 ) -> list[str]:
     """Return a name of three words for each topic: words that are frequent in it and rare in the other topics.
 
+    Topics have as few of these words in common as possible.
+
     Args:
         components: (K, V), rows sum to 1.
         ranked: the best words of each topic, as columns of components.
         vocabulary: the V words.
     """
     totals = components.sum(axis=0, dtype=np.float64)
-    names = []
+    best, scores = [], []
     for k, words in enumerate(ranked):
         ids = np.asarray(words[:_CANDIDATE_WORDS], np.intp)
         own = components[k, ids].astype(np.float64)
         score = np.sqrt(own / max(float(own.max(initial=0)), 1e-300)) * own / np.maximum(totals[ids], 1e-300)
-        best = ids[np.argsort(-score, kind="stable")[:_WORDS_IN_A_NAME]]
-        names.append(", ".join(vocabulary[word] for word in best))
-    return names
+        order = np.argsort(-score, kind="stable")[:NAME_CANDIDATES]
+        best.append(ids[order].tolist())
+        scores.append(score[order].tolist())
+    return [", ".join(vocabulary[word] for word in words) for words in distinct_words(best, scores, NAME_WORDS)]
 
 
 def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str], fold: Fold = str.casefold) -> list[Phrase]:
@@ -84,6 +87,8 @@ def phrases_of(text: str, tokens: Sequence[str], known: frozenset[str], fold: Fo
 def names_by_phrase(documents: Sequence[Sequence[list[Phrase]]], fallback: Sequence[str]) -> list[str]:
     """Return a phrase for each topic: one in many of its documents and in few documents of other topics.
 
+    No two topics have the same phrase.
+
     Args:
         documents: for each topic, the phrases of its typical documents.
         fallback: the name of a topic without such a phrase.
@@ -94,16 +99,23 @@ def names_by_phrase(documents: Sequence[Sequence[list[Phrase]]], fallback: Seque
     for each in counts:
         total.update(each)
     n_all = max(sum(map(len, documents)), 1)
-    names = []
+    best: list[list[str]] = []  # each phrase as its tokens, joined
+    scores: list[list[float]] = []
     for k, topic in enumerate(documents):
-        best, best_score = None, 0.0
+        found = []
         for tokens, count in sorted(counts[k].items()):
             lift = np.log(count / len(topic)) - np.log(total[tokens] / n_all)
             score = count * lift * len(tokens) ** 0.5
-            if spread[k][tokens] >= _FEWEST_DOCUMENTS and score > best_score:
-                best, best_score = tokens, score
-        written = Counter(form for phrases in topic for tokens, form in phrases if tokens == best)
-        names.append(fallback[k] if best is None else max(sorted(written), key=written.__getitem__))
+            if spread[k][tokens] >= _FEWEST_DOCUMENTS and score > 0:
+                found.append((score, tokens))
+        found = sorted(found, key=lambda each: -each[0])[:NAME_CANDIDATES]
+        best.append(["\n".join(tokens) for _, tokens in found])
+        scores.append([float(score) for score, _ in found])
+    names = []
+    for k, (topic, chosen) in enumerate(zip(documents, distinct_words(best, scores, 1, fill=False), strict=True)):
+        phrase = tuple(chosen[0].split("\n")) if chosen else None
+        written = Counter(form for own in topic for tokens, form in own if tokens == phrase)
+        names.append(max(sorted(written), key=written.__getitem__) if written else fallback[k])
     return names
 
 

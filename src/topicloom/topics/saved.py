@@ -32,7 +32,7 @@ from ..files import (
     require_writable,
     write_manifest,
 )
-from ..ranking import complete_names, topic_word_ids
+from ..ranking import NAME_CANDIDATES, complete_names, topic_word_ids
 
 if TYPE_CHECKING:  # the documents of a run take long to import, and its topics are read without them
     from ..corpus import Corpus
@@ -83,8 +83,10 @@ class SavedTopics:
 
     @property
     def topic_names(self) -> list[str]:
-        """A name for each topic: the one that it was given, or else its first three words."""
-        return complete_names(self.given_names, self.topics(3))
+        """A name for each topic: the one that it was given, or else three of its words (`ranking.complete_names`)."""
+        ids = self.word_ids(NAME_CANDIDATES)
+        words = [[self.vocabulary[word] for word in row] for row in ids]
+        return complete_names(self.given_names, words, np.take_along_axis(self.components, ids, axis=1).tolist())
 
     def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
         """Return the words that stand for each topic, best first.

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .naming import Namer, Phrase, Rule
     from .shares import ByGroup
     from .trends import OverTime
+    from .typical import TypicalDocuments
 
 logger = logging.getLogger("topicloom")
 
@@ -194,7 +195,7 @@ class Topics:
 
     @cached_property
     def names(self) -> list[str]:
-        """A name for each topic: the one that it was given, or else its first three words."""
+        """A name for each topic: the one that it was given, or else three of its words that tell it from the others."""
         return self._topics.topic_names
 
     @property
@@ -206,6 +207,16 @@ class Topics:
     def shares(self) -> Array:
         """(K,) the mean of theta over the documents that are not empty."""
         return self.documents.shares
+
+    @cached_property
+    def typical(self) -> TypicalDocuments:
+        """The documents of each topic in the order in which they are typical of it."""
+        from .typical import TypicalDocuments
+
+        found, corpus = self.documents, self.corpus
+        return TypicalDocuments(
+            found.theta, found.empty, corpus.counts, self.components, self.word_counts, corpus.vectors
+        )
 
     def __len__(self) -> int:
         return self.n_topics
@@ -270,14 +281,12 @@ class Topics:
             >>> topics.table()["documents"]
             [8, 8, 8]
         """
-        from .typical import typical_documents
-
         components, ids = self.components, self._topics.word_ids(_MEASURED_WORDS)
         mains = [main for main in self.documents.main_topics if main is not None]
         counts = np.bincount(np.array(mains, np.intp), minlength=len(components))
         in_topic = np.take_along_axis(components, ids, axis=1).astype(np.float64)  # (K, 10)
         in_all = components.sum(axis=0, dtype=np.float64)[ids]
-        typical = (typical_documents(*self._weighted_documents, k)[:n_documents] for k in range(len(components)))
+        typical = (self.typical.ranked(k, n_documents) for k in range(len(components)))
         return Table(
             {
                 "topic": list(range(len(components))),
@@ -363,10 +372,11 @@ class Topics:
         Args:
             topic: its number or its name.
             n: how many documents.
-            kind: "typical" documents have the largest shares of the topic; a short document counts less, as its shares
-                are uncertain. "diverse" ones are typical as well, but differ from one another (maximal marginal
-                relevance, Carbonell & Goldstein 1998), by their vectors if they have any, or else by their words.
-                "recent" ones are the last whose main topic it is.
+            kind: "typical" documents are about the topic, in its words, and of its usual length; repetition counts
+                little, and near copies come last. "diverse" ones are typical as well, but differ from one another
+                (maximal marginal relevance, Carbonell & Goldstein 1998), by their vectors if they have any, or else by
+                their words. "recent" ones are the last whose main topic it is. `topicloom.topics.typical` has the
+                formula.
             length: the most characters of a text; the passage with the most typical words is shown. None is all.
 
         Returns:
@@ -385,7 +395,7 @@ class Topics:
             >>> topics.documents_of(topic_of_rain, 2)["text"]
             ['rain sun snow', 'rain sun snow']
         """
-        from . import typical
+        from .typical import recent_documents
 
         k = self.number_of(topic)
         require_whole("n", n)
@@ -393,12 +403,11 @@ class Topics:
             raise SettingError(f"`kind` should be one of {', '.join(get_args(Selection))}; it is {kind!r}")
         found = self.documents
         if kind == "typical":
-            chosen = typical.typical_documents(*self._weighted_documents, k)[: int(n)]
+            chosen = self.typical.ranked(k, int(n))
         elif kind == "diverse":
-            counts, vectors = self.corpus.counts, self.corpus.vectors
-            chosen = typical.diverse_documents(*self._weighted_documents, counts, k, int(n), vectors)
+            chosen = self.typical.diverse(k, int(n))
         else:
-            chosen = typical.recent_documents(found.theta, found.times, found.empty, k, int(n))
+            chosen = recent_documents(found.theta, found.times, found.empty, k, int(n))
         rows = []
         fold = fold_of(self.corpus.tokenizer)
         for row in chosen.tolist():
@@ -1230,12 +1239,6 @@ class Topics:
 
     # Helpers: tokens, rows and columns of the documents and of the vocabulary.
 
-    @cached_property
-    def _weighted_documents(self) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-        """(n_docs, K) theta, (n_docs,) the tokens of each document, and (n_docs,) whether it is empty."""
-        n_tokens: Array = np.asarray(self.corpus.counts.sum(axis=1)).ravel()
-        return self.documents.theta, n_tokens, self.documents.empty
-
     def _typical_words(self, row: int, k: int) -> list[str]:
         """Return the words of a document that are most typical of a topic, best first."""
         from .typical import typical_words
@@ -1276,12 +1279,11 @@ class Topics:
     def _phrases(self, k: int, ranked: Array) -> list[list[Phrase]]:
         """Return the phrases of the most typical documents of a topic, which consist of its words."""
         from .naming import phrases_of
-        from .typical import typical_documents
 
         texts = self.documents.texts
         assert texts is not None
         known = frozenset(self.vocabulary[word] for word in ranked)
-        rows = typical_documents(*self._weighted_documents, k)[:_NAMING_DOCUMENTS].tolist()
+        rows = self.typical.ranked(k, _NAMING_DOCUMENTS).tolist()
         fold = fold_of(self.corpus.tokenizer)
         return [phrases_of(text, self._split(text) or [], known, fold) for text in (texts[row] for row in rows)]
 

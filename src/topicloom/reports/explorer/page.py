@@ -55,6 +55,7 @@ _WORDS_OF_DOCUMENT = 40  # where the text of a document is not known, but its co
 _LARGEST_SHARES = 10  # of a document; further ones are left out
 _SMALLEST_SHARE = 0.01
 _MOST_CLASSES = 40
+_FIRST_DOCUMENTS = 20  # of a topic, which are diverse
 _TEXT_BYTES = 24_000_000  # of all texts together; longer ones are cut to the first of these lengths that fits
 _TEXT_LENGTHS = (20_000, 10_000, 5_000, 3_000, 2_000, 1_500, 1_000, 700, 500, 350, 240, 160, 100, 60, 30)
 
@@ -277,6 +278,7 @@ def _documents_part(topics: Topics, chosen: Array) -> str:
         "sizes": sizes,
         "topics": numbers,
         "shares": shares,
+        "typical": _typical_steps(topics, chosen, sizes, numbers),
         "places": np.round(document_positions(theta, _vectors_of(topics, chosen)) * 65535).astype(np.uint16),
         "tokens": topics.corpus.counts.sum(axis=1)[chosen].clip(0, 65535).astype(np.uint16),
     }
@@ -327,6 +329,20 @@ def largest_shares(theta: Array, empty: Array) -> tuple[Array, Array, Array]:
     kept[empty] = False
     numbers = order[kept].astype(np.uint8 if theta.shape[1] <= 256 else np.uint16)
     return kept.sum(axis=1).astype(np.uint8), numbers, np.round(best[kept] * 255).clip(0, 255).astype(np.uint8)
+
+
+def _typical_steps(topics: Topics, chosen: Array, sizes: Array, numbers: Array) -> Array:
+    """Return how typical documents are of their largest topics (N,), in steps from 0 to 255.
+
+    The 20 first documents of a topic have the 20 highest steps, and the next 230 are those of scores from 0 to 1.
+    """
+    rows, steps = np.repeat(chosen, sizes), np.zeros(len(numbers), np.uint8)
+    for topic in range(topics.n_topics):
+        of_topic = np.flatnonzero(numbers == topic)
+        order = topics.typical.order(topic, n_first=_FIRST_DOCUMENTS)[rows[of_topic]]
+        first = 255 - np.round((2 - order) * 2 * _FIRST_DOCUMENTS)
+        steps[of_topic] = np.where(order > 1, first, np.ceil(order.clip(0, 1) * 230))
+    return steps
 
 
 def _words_part(topics: Topics) -> str:
