@@ -239,3 +239,53 @@ def test_an_encoder_and_a_file_of_vectors_exclude_each_other(place):
     refused("train", "news.jsonl", *both, says=["--document-vectors and --encoder both give vectors"])
     compare = ("compare", "news.jsonl", "--models", "lda", "--topics", 2)
     refused(*compare, *both, says=["--document-vectors and --encoder both give vectors"])
+
+
+def bound(*options):
+    done = call("evaluate", "run", *ALLOW, "--measures", "perplexity_bound", "--json", *options)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["measures"]["perplexity_bound"]["value"]
+
+
+def test_new_documents_are_measured_with_vectors_as_they_are_inferred(place):
+    (place / "own_encoder.py").write_text(ENCODER, "utf-8")
+    names = {}
+    exec(ENCODER, names)
+    rows = [{"text": MONEY if n % 2 else PETS, "author": "a0"} for n in range(30)]
+    (place / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    texts = [row["text"] for row in rows]
+    given = np.array(names["encode"](texts), np.float16)
+    np.save(place / "given.npy", given)
+    np.save(place / "other.npy", given[::-1] + 3)
+    known = np.array(names["encode"]([MONEY if n % 2 else PETS for n in range(N_DOCS)]), np.float16)
+    np.save(place / "v.npy", known)  # so that the model does not know its encoder
+    train = ("train", "news.jsonl", "--model", "reads_fields:VectorTM", *FAST)
+    assert call(*train, "--vectors", "v.npy", "--out", "run").exit_code == 0
+    encoder = ("--encoder", "own_encoder:encode")
+
+    found = bound("new.jsonl", "--vectors", "given.npy")
+    assert bound("new.jsonl", *encoder) == pytest.approx(found, rel=1e-6)
+    assert abs(bound("new.jsonl", "--vectors", "other.npy") / found - 1) > 1e-4
+    model = tl.load("run", allow="reads_fields")
+    for options in ({"vectors": given}, {"encoder": names["encode"]}):
+        said = tl.evaluate(model, texts, measures=["perplexity_bound"], **options)["perplexity_bound"]
+        assert said == pytest.approx(found, rel=1e-6)
+        theta = model.infer(texts, **options).theta
+        np.testing.assert_allclose(theta, shares(shown("infer", "run", "new.jsonl", *ALLOW, *encoder)), atol=1e-5)
+
+    both = ("--vectors", "given.npy", *encoder)
+    for command in ("evaluate", "infer"):
+        use = (command, "run", "new.jsonl", *ALLOW)
+        refused(*use, *both, says=["--document-vectors and --encoder both give vectors"])
+        refused(*use, "--vectors", "v.npy", says=["v.npy has 60 rows, and new.jsonl has 30 documents"])
+        np.save(place / "long.npy", np.ones((30, 5)))
+        refused(*use, "--vectors", "long.npy", says=["5 numbers", "4"])
+    refused("evaluate", "run", *ALLOW, "--vectors", "v.npy", says=["needs the new documents"])
+    words = ("evaluate", "run", "new.jsonl", *ALLOW, "--vectors", "glove.txt")
+    refused(*words, says=["glove.txt ends in neither .npy nor .npz", "--word-vectors"])
+    (place / "other_encoder.py").write_text(ENCODER.replace(", 1]", "]"), "utf-8")
+    other = ("evaluate", "run", "new.jsonl", *ALLOW, "--encoder", "other_encoder:encode")
+    refused(*other, says=["had 4 numbers, and those of other_encoder:encode have 3"])
+    for options in ({"vectors": given, "encoder": names["encode"]}, {"vectors": given[1:]}):
+        with pytest.raises(tl.InputError):
+            model.infer(texts, **options)

@@ -173,7 +173,7 @@ def test_labels(model):
 
 def test_vectors(model):
     vectors = tl.WordVectors(CORPUS.vocabulary, RANDOM.normal(size=(len(CORPUS.vocabulary), 5)))
-    found = tl.evaluate(model, TEST, vectors=vectors, measures=sorted(NEEDS), top_n=4)
+    found = tl.evaluate(model, TEST, word_vectors=vectors, measures=sorted(NEEDS), top_n=4)
     words = model.topics(4)
     assert float(found["c_w2v"]) == pytest.approx(float(metrics.c_w2v(words, vectors)))
     assert found["embedding_diversity"] == metrics.embedding_diversity(words, vectors)
@@ -379,7 +379,7 @@ def test_a_reference_and_vectors(run, tmp_path):
     vectors = "\n".join(f"{word} {number}.5 1.0" for number, word in enumerate(words))
     (tmp_path / "vectors.txt").write_text(vectors + "\n", encoding="utf-8")
     names = ("--measures", "c_v, c_w2v,embedding_diversity", "--words", "5")
-    options = ("--reference", tmp_path / "corpus", "--vectors", tmp_path / "vectors.txt", "--json")
+    options = ("--reference", tmp_path / "corpus", "--word-vectors", tmp_path / "vectors.txt", "--json")
     result = call("evaluate", run, *names, *options)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
@@ -486,5 +486,5 @@ def test_training_documents_that_are_no_longer_there(run, tmp_path):
 
 @pytest.mark.parametrize("vectors", [3, "vectors.txt"])
 def test_vectors_that_are_none(model, vectors):
-    with pytest.raises(tl.InputError, match=r"`vectors` should be WordVectors or a mapping.*read_word_vectors"):
-        tl.evaluate(model, [["w1", "w2"]], vectors=vectors)
+    with pytest.raises(tl.InputError, match=r"`word_vectors` should be WordVectors or a mapping.*read_word_vectors"):
+        tl.evaluate(model, [["w1", "w2"]], word_vectors=vectors)

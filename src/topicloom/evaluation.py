@@ -47,7 +47,7 @@ class Documents:
         self.labels = None if corpus.labels is None else np.array(corpus.labels, dtype=object)
 
     @classmethod
-    def of(cls, model: TopicModel, X: Any, labels: Sequence[Any] | None, name: str) -> Documents:
+    def of(cls, model: TopicModel, X: Any, labels: Sequence[Any] | None, name: str, **reading: Any) -> Documents:
         """Read documents.
 
         Args:
@@ -55,12 +55,13 @@ class Documents:
             X: documents in any form that `transform` of a model takes.
             labels: a class for each document, None or "" where it is unknown; a Corpus has its own.
             name: the name that results and messages give the documents.
+            reading: further arguments of `TopicModel.documents`.
 
         Raises:
             InputError: X cannot be read, or the numbers or the pandas indexes of labels and documents differ.
         """
         check_index(X, {"labels": labels})
-        corpus = model.documents(X)
+        corpus = model.documents(X, **reading)
         return cls(corpus if labels is None else corpus.with_labels(labels), name)
 
 
@@ -321,6 +322,8 @@ def evaluate(
     training: Any = None,
     reference: Any = None,
     vectors: Any = None,
+    encoder: Any = None,
+    word_vectors: Any = None,
     measures: Iterable[str] | None = None,
     top_n: int | None = None,
     relevance: float | None = None,
@@ -336,7 +339,9 @@ def evaluate(
             measured against them, and a classifier is trained on their labels. Without labelled training documents,
             the classifier is cross-validated on X.
         reference: another corpus to measure coherence against, of the same types, or a `metrics.Reference`.
-        vectors: word vectors for the measures that need them: `WordVectors`, or a mapping from words to vectors.
+        vectors: (D, E) the vectors of the documents of X, by the encoder of the model's training documents.
+        encoder: that encoder, if the model reads vectors and its `encoder_` is None.
+        word_vectors: word vectors for the measures that need them: `WordVectors`, or a mapping from words to vectors.
         measures: names of measures. None takes all that can be taken; `Evaluation.skipped` says why others are missing.
         top_n: the number of words of a topic to use. None is each measure's own number, which is that of its paper.
         relevance: how topics rank their words: 1 by probability, 0 by lift (p(w|k) / p(w)). None is the rule of the
@@ -359,7 +364,8 @@ def evaluate(
     names = list(known) if measures is None else known_measures(measures, known, "`measures`")
     if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
         raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
-    inputs = _inputs(model, X, labels, training, reference, vectors, top_n, relevance)
+    given = Documents.of(model, X, labels, "the documents given", vectors=vectors, encoder=encoder)
+    inputs = _inputs(model, given, training, reference, encoder, word_vectors, top_n, relevance)
     about = _about(inputs)
     figures, skipped = {}, {}
     for name in names:
@@ -389,31 +395,30 @@ def _require_fitted(model: Any) -> None:
 
 def _inputs(
     model: TopicModel,
-    X: Any,
-    labels: Sequence[Any] | None,
+    given: Documents,
     training: Any,
     reference: Any,
-    vectors: Any,
+    encoder: Any,
+    word_vectors: Any,
     top_n: int | None,
     relevance: float | None,
 ) -> ModelInputs:
-    given = Documents.of(model, X, labels, "the documents given")
     against: CorpusReference | GivenReference = given.reference
     trained = None
     if training is not None:
-        learned = Documents.of(model, training, None, "the training corpus")
+        learned = Documents.of(model, training, None, "the training corpus", encoder=encoder)
         against = learned.reference
         trained = ModelInputs(model, learned, against)
     if isinstance(reference, Reference):
         against = GivenReference(reference)
     elif reference is not None:
-        against = Documents.of(model, reference, None, "the reference").reference
-    if vectors is not None and (isinstance(vectors, str) or not hasattr(vectors, "__contains__")):
+        against = Documents.of(model, reference, None, "the reference", words_only=True).reference
+    if word_vectors is not None and (isinstance(word_vectors, str) or not hasattr(word_vectors, "__contains__")):
         raise SettingError(
-            "`vectors` should be WordVectors or a mapping from words to vectors; "
-            f"it is {brief(vectors)} (topicloom.read_word_vectors reads a file)"
+            "`word_vectors` should be WordVectors or a mapping from words to vectors; "
+            f"it is {brief(word_vectors)} (topicloom.read_word_vectors reads a file)"
         )
-    return ModelInputs(model, given, against, trained, vectors, top_n, relevance)
+    return ModelInputs(model, given, against, trained, word_vectors, top_n, relevance)
 
 
 def _about(inputs: ModelInputs) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,8 +27,8 @@ from .options import (
     check_source,
     mention_edits,
     read_names,
+    vectors_or_encoder,
 )
-from .options import document_vectors as read_vectors
 from .shell import command, exact_stdout, print_evaluation, print_json
 from .train import reading_of
 
@@ -88,11 +87,11 @@ def infer(
     from ..topics.saved import known_covariates
     from ..topics.table import write_documents
 
-    vectors = None if document_vectors is None else read_vectors(file, options, document_vectors)
+    vectors = vectors_or_encoder(file, options, document_vectors, encoder)
     model = load(run, device=device, allow=allow or (), encoder=encoder)
     with exact_stdout() if out is None else nullcontext(out) as target:
-        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_)
-        found = _inferred(model, _with_vectors(chunks, vectors), force)
+        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_, vectors)
+        found = _inferred(model, chunks, force)
         write_documents(target, found, model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
@@ -100,7 +99,8 @@ def infer(
 
 @command(
     panels={
-        "Measures": ("measures", "words", "relevance", "labels", "reference", "vectors"),
+        "Documents": ("document_vectors", "encoder"),
+        "Measures": ("measures", "words", "relevance", "labels", "reference", "word_vectors"),
         "Model": ("device", "allow"),
         "Output": ("quiet", "as_json"),
     }
@@ -121,7 +121,9 @@ def evaluate(
     reference: Annotated[
         str | None, typer.Option(metavar="FILE", help="Other documents to measure coherence against.")
     ] = None,
-    vectors: Annotated[
+    document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    word_vectors: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Word vectors, for the measures that need them.")
     ] = None,
     measures: Annotated[
@@ -150,10 +152,20 @@ def evaluate(
     mention_edits(run)
     from ..reports.run import Request, evaluate_run
 
-    names = None if measures is None else read_names(measures)
+    if document_vectors is not None:
+        if texts is None:
+            raise InputError("`document_vectors` needs the new documents that the vectors are of; give a file of them")
+        if document_vectors.suffix.lower() not in (".npy", ".npz"):
+            raise InputError(
+                f"{document_vectors} ends in neither .npy nor .npz, as vectors of documents do; give word vectors as "
+                "`word_vectors`"
+            )
     request = Request(
-        texts, reading_of(options), labels, reference, vectors, names, words, relevance, device, allow or (), force
-    )
+        texts, reading_of(options), labels, reference,
+        vectors=None if texts is None else vectors_or_encoder(texts, options, document_vectors, encoder),
+        encoder=encoder, word_vectors=word_vectors, measures=None if measures is None else read_names(measures),
+        top_n=words, relevance=relevance, device=device, allow=allow or (), force=force,
+    )  # fmt: skip
 
     def show(found: Evaluation) -> None:
         if as_json:
@@ -181,25 +193,28 @@ def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Itera
         logger.warning("%s", empty_warning(n_empty, n_done))
 
 
-def _chunks(model: TopicModel, source: str, options: ReadOptions, fields: Mapping[str, FieldKind]) -> Iterator[Corpus]:
-    """Yield documents of a file or a saved corpus over the words of the model. Those of a file have known fields."""
+def _chunks(
+    model: TopicModel,
+    source: str,
+    options: ReadOptions,
+    fields: Mapping[str, FieldKind],
+    vectors: Vectors | None,
+) -> Iterator[Corpus]:
+    """Yield documents of a file or a saved corpus over the words of the model. Those of a file have known fields.
+
+    Args:
+        vectors: (n_docs, E) the vectors of all documents; None for those that the documents have.
+    """
     from ..corpus import Corpus
     from ..corpus.inputs import documents_of_file
 
     if holds_corpus(source):
         corpus = Corpus.load(source)
-        for first in range(0, len(corpus), _CHUNK):
-            yield model.documents(corpus[first : first + _CHUNK])
-        return
-    yield from documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, _CHUNK)
-
-
-def _with_vectors(chunks: Iterable[Corpus], vectors: Vectors | None) -> Iterator[Corpus]:
-    """Yield the documents with their vectors, given one array for all documents."""
+        chunks: Iterator[Corpus] = (corpus[first : first + _CHUNK] for first in range(0, len(corpus), _CHUNK))
+    else:
+        chunks = documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, _CHUNK)
     n_done = 0
     for chunk in chunks:
         rows = slice(n_done, n_done + len(chunk))
-        if vectors is not None:
-            chunk = replace(chunk, fields=replace(chunk.fields, vectors=vectors[rows], encoder=None))
-        yield chunk
+        yield model.documents(chunk, vectors=None if vectors is None else vectors[rows])
         n_done += len(chunk)

@@ -418,8 +418,7 @@ class GivenDocuments:
         """
         from ..text.reading import documents_in
 
-        if encoder is not None and vectors is not None:
-            raise InputError("`document_vectors` and `encoder` both give vectors; give one of them")
+        _refuse_both(vectors, encoder)
         columns = dict.fromkeys(covariates, "covariate") | ({} if split is None else {split: "split"})
         documents = None
         if may_be_corpus and holds_corpus(source):
@@ -512,8 +511,13 @@ def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
         raise InputError(f"{option} cannot be applied to {source}, which is a saved corpus; use it with prepare")
 
 
-def document_vectors(source: str, reading: ReadOptions, path: Path) -> Vectors:
-    """Read a file with one vector for each document.
+def _refuse_both(vectors: Path | None, encoder: str | None) -> None:
+    if encoder is not None and vectors is not None:
+        raise InputError("`document_vectors` and `encoder` both give vectors; give one of them")
+
+
+def vectors_or_encoder(source: str, reading: ReadOptions, path: Path | None, encoder: str | None) -> Vectors | None:
+    """Read a file with one vector for each new document; None if there is no file.
 
     The documents are counted first, so that a mistake is found before results are written.
 
@@ -521,7 +525,11 @@ def document_vectors(source: str, reading: ReadOptions, path: Path) -> Vectors:
         source: the file of the documents, or a saved corpus.
         reading: how the file is read.
         path: the file of the vectors.
+        encoder: the name of an encoder, which excludes a file.
     """
+    _refuse_both(path, encoder)
+    if path is None:
+        return None
     if source == "-":
         raise InputError("`document_vectors` needs a file of documents, because standard input can be read only once")
     from ..corpus import Corpus

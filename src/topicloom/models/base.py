@@ -587,34 +587,50 @@ class TopicModel(
         return hasattr(self.origin, "expansion_")
 
     @of_one_fit
-    def documents(self, X: Any, vocabulary: Vocabulary | None = None) -> Corpus:
+    def documents(
+        self,
+        X: Any,
+        vocabulary: Vocabulary | None = None,
+        *,
+        vectors: Any = None,
+        encoder: Any = None,
+        words_only: bool = False,
+    ) -> Corpus:
         """Return X as a corpus over the model's words. Texts get vectors if the model reads vectors.
 
         Args:
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             vocabulary: the words of the columns, if X is a matrix with another vocabulary.
+            vectors: (n_docs, E) the vectors of the documents, by the encoder of the training documents.
+            encoder: the encoder of the training documents, if `encoder_` is None. With another one, the call ends.
+            words_only: whether documents are left as they are if they have no vectors; their texts are not encoded.
 
         Raises:
-            InputError: X cannot be used.
+            InputError: X cannot be used, there are more or fewer vectors than documents, the vectors have another
+                length than those of training, or the encoder is another one.
+            SettingError: vectors and an encoder are given.
         """
         check_is_fitted(self, "components_")
-        return self._over_words(X, vocabulary)
+        return self._over_words(X, vocabulary, vectors=vectors, encoder=encoder, words_only=words_only)
 
-    def infer(self, X: Any) -> DocumentTopics:
+    def infer(self, X: Any, *, vectors: Any = None, encoder: Any = None) -> DocumentTopics:
         """Infer the topics of documents, and return them together with the ids, labels, times and texts that X has.
 
         Args:
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
                 Texts are split as in training. A Corpus with other words is matched word by word.
+            vectors: (n_docs, E) the vectors of the documents, by the encoder of the training documents.
+            encoder: the encoder of the training documents, if `encoder_` is None.
 
         Returns:
             an object with `theta` (n_docs, K), `empty` (n_docs,), which is True for documents without a known word, and
             `fields`, such as ids and labels.
 
         Raises:
-            InputError: X cannot be used.
+            InputError: X, the vectors or the encoder cannot be used.
+            SettingError: vectors and an encoder are given.
         """
-        return self.infer_with(X)
+        return self.infer_with(self.documents(X, vectors=vectors, encoder=encoder))
 
     @of_one_fit
     def infer_with(self, X: Any, posterior: Inference | None = None) -> DocumentTopics:
@@ -710,12 +726,11 @@ class TopicModel(
                 "document completion cannot score this model, because it needs the vectors of documents, which are "
                 'made from whole texts and would tell the words that are scored; use `method="bound"`'
             )
-        corpus = self.documents(X)
+        # A vector was made from the whole text, so it would tell the words that a completion scores.
+        corpus = self._over_words(X, words_only=method == "completion")
         if not corpus.counts.nnz:
             raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
-            # A vector was made from the whole text, so it would tell the words that are scored.
-            corpus = self.without_vectors(corpus)
             observed, scored = (_with_counts(corpus, half) for half in metrics.completion_split(corpus.counts))
             theta = document_topics(self.network_, observed).theta
             return log_likelihood(self.network_, theta, scored), scored.counts.sum(axis=1)
@@ -787,7 +802,7 @@ class TopicModel(
         Raises:
             InputError: X cannot be used.
         """
-        return self.documents(X).counts
+        return self.documents(X, words_only=True).counts
 
     # Topics and their edits. Each edit returns a new model. docs/topics.md describes its effect on theta and words.
 
@@ -1172,8 +1187,32 @@ class TopicModel(
 
     # The columns of matrices
 
+    def accepted_encoder(self, encoder: Any) -> TextEncoder:
+        """Return an encoder, as `TextEncoder.of` takes it, if it can be that of the training documents.
+
+        Raises:
+            InputError: it is another one, or cannot be used.
+        """
+        found = TextEncoder.of(encoder, getattr(self.tokenizer_, "language", None))
+        known: TextEncoder | None = vars(self).get("encoder_")
+        if known is not None:
+            found.require_same(known, "the training documents", "this encoder")
+        elif (size := self.fields_.get("vectors", found.size)) != found.size:
+            raise InputError(
+                f"the vectors of the training documents had {size:,} numbers, and those of {found.name} have "
+                f"{found.size:,}; give the encoder that made them"
+            )
+        return found
+
     def _over_words(
-        self, X: Any, vocabulary: Vocabulary | None = None, left_out: dict[str, float] | None = None
+        self,
+        X: Any,
+        vocabulary: Vocabulary | None = None,
+        left_out: dict[str, float] | None = None,
+        *,
+        vectors: Any = None,
+        encoder: Any = None,
+        words_only: bool = False,
     ) -> Corpus:
         corpus = corpus_over(
             X,
@@ -1185,13 +1224,22 @@ class TopicModel(
             columns_of=self._columns,
             left_out=left_out,
         )
-        encoder: TextEncoder | None = vars(self).get("encoder_")
-        if encoder is not None and self.reads_vectors:
-            if corpus.vectors is None and corpus.texts is not None:
-                return corpus.with_vectors(encoder=encoder)
+        if vectors is not None:
+            if encoder is not None:
+                raise SettingError("`vectors` and `encoder` both give vectors; give one of them")
+            corpus = corpus.with_vectors(vectors)
+            corpus.fields.array("vectors", self.fields_.get("vectors"))  # which checks their length
+        known: TextEncoder | None = vars(self).get("encoder_")
+        if encoder is not None:
+            known = self.accepted_encoder(encoder)
+        if known is not None and self.reads_vectors:
+            if corpus.vectors is None and corpus.texts is not None and not words_only:
+                return corpus.with_vectors(encoder=known)
             if corpus.encoder is not None:
-                corpus.encoder.require_same(encoder, "the training documents")
+                corpus.encoder.require_same(known, "the training documents")
         network: TopicNetwork | None = vars(self).get("network_")  # None during training
+        if words_only:
+            return corpus if network is None else self.without_vectors(corpus, network)
         return corpus if network is None else self.read_by(network, corpus)
 
     def read_by(self, network: TopicNetwork, corpus: Corpus) -> Corpus:

@@ -16,7 +16,7 @@ from ..errors import InputError, ModelFileError
 from ..files import as_path, read_whole
 from ..nn.execution import usual_device
 from ..settings import is_allowed
-from ..text import CustomTokenizer, TextEncoder
+from ..text import CustomTokenizer
 from ..text.tokenizing import with_allowed
 from ..topics.saved import (
     COMPONENTS,
@@ -75,21 +75,8 @@ def load(
     allowed = {allow} if isinstance(allow, str) else set(allow)
     model = read_whole([place / CONFIG, place / "model" / CONFIG], lambda: _load(place, tokenizer, device, allowed))
     if encoder is not None:
-        _give_encoder(model, TextEncoder.of(encoder, getattr(model.tokenizer_, "language", None)))
+        model.origin.encoder_ = model.encoder_ = model.accepted_encoder(encoder)
     return model
-
-
-def _give_encoder(model: TopicModel, encoder: TextEncoder) -> None:
-    """Give a model the encoder of its training documents."""
-    for each in {model.origin, model}:
-        if each.encoder_ is not None:
-            encoder.require_same(each.encoder_, "the training documents", "this encoder")
-        elif (size := each.fields_.get("vectors", encoder.size)) != encoder.size:
-            raise InputError(
-                f"the vectors of the training documents had {size:,} numbers, and those of {encoder.name} have "
-                f"{encoder.size:,}; give the encoder that made them"
-            )
-        each.encoder_ = encoder
 
 
 def _load(place: Path, tokenizer: Callable[[str], Iterable[str]] | None, device: str, allowed: set[str]) -> TopicModel:

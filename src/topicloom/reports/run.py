@@ -57,6 +57,7 @@ from ..training.checkpoints import Checkpoints, machine, versions
 from .wording import FigureLanguage
 
 if TYPE_CHECKING:
+    from ..corpus.fields import Vectors
     from ..evaluation import Evaluation
     from ..topics.view import Topics
 
@@ -454,7 +455,9 @@ class Request:
             given are those of training.
         labels: a file with a class on each line, blank where it is not known.
         reference: a file of documents, or a corpus, to measure coherence against.
-        vectors: a file of word vectors.
+        vectors: (n_docs, E) the vectors of the new documents.
+        encoder: the encoder of the training documents, if the model does not name it.
+        word_vectors: a file of word vectors.
         measures: names of measures; None takes all that can be taken.
         top_n: the number of words of a topic to use; None is each measure's own number.
         relevance: how topics rank their words, from 0 (by lift) to 1 (by probability); None is the package's rule.
@@ -467,7 +470,9 @@ class Request:
     reading: Mapping[str, Any] | None = None
     labels: Path | None = None
     reference: str | None = None
-    vectors: Path | None = None
+    vectors: Vectors | None = None
+    encoder: Any = None
+    word_vectors: Path | None = None
     measures: Sequence[str] | None = None
     top_n: int | None = None
     relevance: float | None = None
@@ -513,10 +518,10 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
     from ..embeddings import read_word_vectors
     from ..evaluation import evaluate
 
-    model = load(folder, device=request.device, allow=request.allow)
+    model = load(folder, device=request.device, allow=request.allow, encoder=request.encoder)
     about = read_metrics(folder)
     training = _training_documents(folder, model, about, request)
-    given = training if request.new is None else _read(model, request.new, request.reading or {})
+    given = training if request.new is None else _read(model, request.new, request.reading or {}, request.vectors)
     assert given is not None  # without the run's own documents, an error was raised
     if request.new is not None and not request.force:
         require_known(int(given.is_empty.sum()), len(given), given.texts, model.tokenizer_)
@@ -536,13 +541,19 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
         given,
         labels=None if request.labels is None else _read_labels(request.labels),
         training=None if request.new is None else training,
-        reference=None if request.reference is None else _read(model, request.reference, {}),
-        vectors=None if request.vectors is None else read_word_vectors(request.vectors, model.vocabulary_),
+        reference=None if request.reference is None else _stored(model, request.reference, {}),
+        word_vectors=None
+        if request.word_vectors is None
+        else read_word_vectors(request.word_vectors, model.vocabulary_),
         measures=request.measures,
         top_n=request.top_n,
         relevance=request.relevance,
     )
-    files = {"documents_from": request.new, "reference_from": request.reference, "vectors_from": request.vectors}
+    files = {
+        "documents_from": request.new,
+        "reference_from": request.reference,
+        "word_vectors_from": request.word_vectors,
+    }
     found.about.update({name: str(file) for name, file in files.items() if file is not None})
     return found
 
@@ -621,12 +632,19 @@ def _held(folder: Path, model: TopicModel, request: Request) -> Corpus | None:
     return read_stored(folder, model.vocabulary_, model.n_topics)[0]
 
 
-def _read(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
-    """The documents of a file, or of a corpus that `prepare` wrote, over the model's words."""
+def _read(model: TopicModel, source: str, reading: Mapping[str, Any], vectors: Vectors | None = None) -> Corpus:
+    """The documents of a file, or of a corpus that `prepare` wrote, over the model's words.
+
+    Without vectors of their own, their texts are encoded if the model reads vectors.
+    """
+    return model.documents(_stored(model, source, reading), vectors=vectors)
+
+
+def _stored(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
+    """The documents of a file, or of a corpus that `prepare` wrote, with the vectors that they have."""
     if holds_corpus(source):
-        return model.documents(Corpus.load(source))
-    documents = next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
-    return model.documents(documents)  # which encodes the texts if the model reads vectors
+        return Corpus.load(source)
+    return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
 
 
 def _read_labels(path: Path) -> list[str]:
