@@ -8,6 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
+from sklearn.decomposition import PCA
 
 import topicloom as tl
 from command_line import call, refused, shown
@@ -264,3 +266,28 @@ def test_the_service_searches_by_meaning(run):
 
 def page_core(page):
     return dict(re.findall(r'id="part-(\w+)">([^<]*)<', page))["core"]
+
+
+def test_maps_for_other_programs_are_of_the_vectors(topics, corpus):
+    near = corpus.vectors.astype(float)
+    near /= np.linalg.norm(near, axis=1, keepdims=True).clip(1e-9)
+    expected = PCA(2, svd_solver="full").fit_transform(near)
+    found = topics.to_datamapplot(layout="pca")["coordinates"]
+    np.testing.assert_allclose(pdist(found), pdist(expected), atol=1e-5)
+    by_theta = topics.to_datamapplot(layout="pca", space="theta")["coordinates"]
+    roots = PCA(2, svd_solver="full").fit_transform(np.sqrt(topics.documents.theta.astype(float)))
+    np.testing.assert_allclose(pdist(by_theta), pdist(roots), atol=1e-5)
+    np.testing.assert_allclose(topics.to_topicwizard()["document_representation"], near, atol=1e-5)
+
+    lacking = corpus.vectors.copy()
+    lacking[[0, 4]] = 0
+    places = tl.Topics(topics.model, corpus.with_vectors(lacking)).to_datamapplot()["coordinates"]
+    middles = np.array([places[group::3][2:].mean(axis=0) for group in range(3)])
+    for row in (0, 4):  # beside documents of their topics
+        assert np.linalg.norm(middles - places[row], axis=1).argmin() == row % 3
+    without = tl.Topics(tl.LDA(2, epochs=1).fit(documents()), documents())
+    assert without.to_datamapplot(layout="pca")["coordinates"].shape == (90, 2)
+    with pytest.raises(InputError, match="have no vectors, so they cannot be placed"):
+        without.to_datamapplot(space="vectors")
+    with pytest.raises(InputError, match="one of auto, theta, vectors"):
+        without.to_datamapplot(space="latent")

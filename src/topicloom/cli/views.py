@@ -390,7 +390,11 @@ def _export(view: Topics, to: Target, out: Path, words: int, texts: bool, excel:
     elif to is Target.topicwizard:
         view.save_topicwizard(out)
     elif to is Target.datamapplot:
+        from ..topics.export import space_of
+
         view.save_datamapplot(out)
+        by = "their vectors" if space_of(view.corpus) == "vectors" else "their topic shares"
+        logger.info("documents are placed by %s", by)
     elif to is Target.word2vec:
         view.word_vectors().save(out)
     elif to is Target.topics:

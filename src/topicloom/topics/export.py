@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..corpus import Corpus
+from ..embeddings.document_vectors import unit_vectors
 from ..errors import InputError, SettingError
 from ..files import atomic_file
 from .document_topics import DocumentTopics
@@ -20,10 +21,13 @@ from .hierarchy import project
 
 Array = npt.NDArray[Any]
 Layout = Literal["tsne", "pca"]
+Space = Literal["auto", "theta", "vectors"]
 UNLABELLED = "Unlabelled"  # what DataMapPlot calls points of no cluster
 _UNKNOWN_CLASS = "(unknown)"
 _SMALLEST_SHARE = 1e-12
 _HOVER_CHARACTERS = 200  # of a document
+_FEWEST_VECTORS = 5  # t-SNE needs as many points
+_NEAR = 5  # documents of similar topics, among which a document without a vector is placed
 
 
 def pyldavis_data(components: Array, vocabulary: Sequence[str], corpus: Corpus, theta: Array) -> dict[str, Any]:
@@ -70,8 +74,8 @@ def topicwizard_data(
 ) -> dict[str, Any]:
     """Return the TopicData of topicwizard, from version 1.
 
-    Documents are represented by their theta. A document whose text is not known is shown as its words, in alphabetical
-    order.
+    Documents are represented by their vectors of length 1 if they have vectors, and otherwise by their theta. A
+    document whose text is not known is shown as its words, in alphabetical order.
 
     Args:
         components: (K, V) topics.
@@ -81,13 +85,16 @@ def topicwizard_data(
         names: the K names of the topics. Names that occur twice get the number of their topic.
         transform: the function from texts to theta, for texts that are typed in; None if there is none.
     """
+    vectors = corpus.vectors
     return {
         "corpus": texts_or_words(corpus),
         "vocab": np.array(list(vocabulary), dtype=object),
         "document_term_matrix": sp.csr_matrix(corpus.counts),
         "document_topic_matrix": np.array(theta, np.float64),
         "topic_term_matrix": np.array(components, np.float64),
-        "document_representation": np.array(theta, np.float64),
+        "document_representation": np.array(
+            theta if vectors is None or space_of(corpus) == "theta" else unit_vectors(vectors), np.float64
+        ),
         "transform": transform,
         "topic_names": unique_names(names),
         "topic_positions": None,
@@ -116,6 +123,7 @@ def datamapplot_data(
     hover_texts: Sequence[str],
     coordinates: Any = None,
     *,
+    vectors: Array | None = None,
     layout: Layout = "tsne",
     least_share: float = 0.0,
     random_state: int = 0,
@@ -127,7 +135,9 @@ def datamapplot_data(
         names: the K names of the topics.
         hover_texts: a text for each document.
         coordinates: (n_docs, 2) the places of the documents, such as those of UMAP; None places them by `layout`.
-        layout: "tsne" or "pca" of the square roots of theta, in which distances are Hellinger distances.
+        vectors: (n_docs, E) the vectors by which documents are placed, zero for none; None places them by theta.
+        layout: "tsne" or "pca" of the vectors with length 1, or of the square roots of theta, in which distances are
+            Hellinger distances.
         least_share: a document whose largest share is smaller has no label.
         random_state: the seed of t-SNE.
 
@@ -140,7 +150,7 @@ def datamapplot_data(
     """
     theta = documents.theta
     places = (
-        document_coordinates(theta, layout, random_state)
+        document_coordinates(theta, layout, random_state, vectors)
         if coordinates is None
         else np.asarray(coordinates, np.float32)
     )
@@ -159,17 +169,57 @@ def datamapplot_data(
     }
 
 
-def document_coordinates(theta: Array, layout: Layout = "tsne", random_state: int = 0) -> npt.NDArray[np.float32]:
-    """Return a place in the plane for each document, (n_docs, 2), from the square roots of theta.
+def space_of(corpus: Corpus, space: Space = "auto") -> Literal["theta", "vectors"]:
+    """Return by what documents are placed in a map: "vectors" if they have any, and else "theta".
 
-    Too few documents for t-SNE are placed by their principal components.
+    Args:
+        corpus: the documents.
+        space: "auto", or what was asked for.
+
+    Raises:
+        InputError: `space` is "vectors", and the documents have no vectors.
+        SettingError: the space does not exist.
+    """
+    if space not in ("auto", "theta", "vectors"):
+        raise SettingError(f"`space={space!r}` should be one of auto, theta, vectors")
+    if space == "theta":
+        return "theta"
+    n_vectors = 0 if corpus.vectors is None else int(np.count_nonzero(np.asarray(corpus.vectors).any(axis=1)))
+    if space == "vectors" and not n_vectors:
+        raise InputError("the documents have no vectors, so they cannot be placed by them; give `space` another value")
+    return "vectors" if space == "vectors" or n_vectors >= _FEWEST_VECTORS else "theta"
+
+
+def document_coordinates(
+    theta: Array, layout: Layout = "tsne", random_state: int = 0, vectors: Array | None = None
+) -> npt.NDArray[np.float32]:
+    """Return a place in the plane for each document, (n_docs, 2), from its vector or the square roots of its theta.
+
+    Too few documents for t-SNE are placed by their principal components. A document without a vector is placed in the
+    middle of some documents with similar topics.
+
+    Args:
+        theta: (n_docs, K).
+        vectors: (n_docs, E), zero for none; None places all documents by theta.
 
     Raises:
         SettingError: the layout does not exist.
     """
     if layout not in ("tsne", "pca"):
         raise SettingError(f"`layout={layout!r}` should be tsne or pca")
-    return project(np.sqrt(theta), layout, random_state).astype(np.float32)
+    roots = np.sqrt(theta)
+    if vectors is None:
+        return project(roots, layout, random_state).astype(np.float32)
+    units = unit_vectors(vectors)
+    known = units.any(axis=1)
+    places = np.zeros((len(theta), 2), np.float32)
+    places[known] = project(units[known], layout, random_state)
+    if known.any() and not known.all():
+        from sklearn.neighbors import NearestNeighbors
+
+        near = NearestNeighbors(n_neighbors=min(_NEAR, int(known.sum()))).fit(roots[known])
+        places[~known] = places[known][near.kneighbors(roots[~known], return_distance=False)].mean(axis=1)
+    return places
 
 
 def texts_or_words(corpus: Corpus) -> list[str]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ..embeddings.word_vectors import WordVectors
     from .coloured import ColouredText
-    from .export import Layout
+    from .export import Layout, Space
     from .hierarchy import Hierarchy, Method
     from .naming import Namer, Phrase, Rule
     from .shares import ByGroup
@@ -1147,6 +1147,7 @@ class Topics:
         self,
         coordinates: Any = None,
         *,
+        space: Space = "auto",
         layout: Layout = "tsne",
         least_share: float = 0.0,
         random_state: int = 0,
@@ -1155,7 +1156,9 @@ class Topics:
 
         Args:
             coordinates: (n_docs, 2) the places of the documents, such as those of UMAP; None computes them.
-            layout: "tsne" or "pca" of the square roots of theta, where coordinates are computed.
+            space: what documents that are near each other have in common, where coordinates are computed: their vectors
+                ("vectors") or their topic shares ("theta"). "auto" is "vectors" if the documents have any.
+            layout: "tsne" or "pca" of the vectors with length 1, or of the square roots of theta.
             least_share: a document whose largest share is smaller is "Unlabelled".
             random_state: the seed of t-SNE.
 
@@ -1163,7 +1166,8 @@ class Topics:
             coordinates (n_docs, 2), labels (n_docs,), topics (n_docs,) and hover_text (n_docs,).
 
         Raises:
-            SettingError: the coordinates have another shape, or the layout does not exist.
+            InputError: `space` is "vectors", and the documents have none.
+            SettingError: the coordinates have another shape, or the space or the layout does not exist.
 
         Examples:
             >>> import topicloom as tl
@@ -1172,10 +1176,11 @@ class Topics:
             >>> topics.to_datamapplot(layout="pca")["coordinates"].shape
             (24, 2)
         """
-        from .export import datamapplot_data, texts_or_words
+        from .export import datamapplot_data, space_of, texts_or_words
 
+        vectors = self.corpus.vectors if space_of(self.corpus, space) == "vectors" else None
         return datamapplot_data(
-            self.documents, self.names, texts_or_words(self.corpus), coordinates, layout=layout,
+            self.documents, self.names, texts_or_words(self.corpus), coordinates, vectors=vectors, layout=layout,
             least_share=least_share, random_state=random_state,
         )  # fmt: skip
 
@@ -1221,7 +1226,8 @@ class Topics:
 
         Args:
             path: the file, which is replaced.
-            options: the arguments `coordinates`, `layout`, `least_share` and `random_state` of `to_datamapplot`.
+            options: the arguments `coordinates`, `space`, `layout`, `least_share` and `random_state` of
+                `to_datamapplot`.
 
         Raises:
             SettingError: the coordinates have another shape, or the layout does not exist.
