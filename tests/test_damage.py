@@ -181,6 +181,8 @@ def test_an_array_of_objects_is_refused(tmp_path):
         ("theta", np.zeros((19, 3), ">f4")),
         ("theta", np.zeros((19, 3), complex)),
         ("texts.offsets", np.array([0, 9, 3])),
+        ("positions", np.zeros((5, 2))),
+        ("positions", np.full((19, 2), np.nan)),
     ],
 )
 def test_arrays_that_no_corpus_has(tmp_path, file, value):

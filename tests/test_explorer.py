@@ -24,13 +24,13 @@ from topicloom.reports import run
 from topicloom.reports.explorer import PageOptions, explorer_page, write_page
 from topicloom.reports.explorer.page import (
     class_shares,
-    document_positions,
     largest_shares,
     pack,
     period_shares,
     topic_positions,
     unpack,
 )
+from topicloom.topics.positions import document_positions
 from topicloom.topics.view import Topics
 
 HOSTILE = "<script>alert(1)</script> </script><img src=x onerror=alert(2)> \u202eevil\u202c \x00 cat dog"

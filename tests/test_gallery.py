@@ -204,6 +204,24 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
+def test_map_and_page_show_the_same_places(run):
+    from topicloom.reports.explorer import PageOptions
+    from topicloom.reports.explorer.page import page_parts, unpack
+
+    view = tl.Topics.from_run(run)
+    kept = np.load(run / "documents" / "positions.npy")
+    _, arrays = unpack(page_parts(view, PageOptions())["documents"])
+    np.testing.assert_allclose(arrays["places"] / 65535, kept, atol=1e-5)
+    drawn = np.asarray(tl.figures.draw(view, "map")[0].axes[0].collections[0].get_offsets())
+    known = kept[~view.documents.empty]
+    np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], known[np.lexsort(known.T)], atol=1e-6)
+    other = np.asarray(tl.figures.draw(view, "map", random_state=1)[0].axes[0].collections[0].get_offsets())
+    assert not np.allclose(other[np.lexsort(other.T)], drawn[np.lexsort(drawn.T)], atol=1e-3)
+    renamed = view.rename({0: "first"})
+    np.testing.assert_array_equal(renamed.positions(), kept)
+    np.testing.assert_array_equal(renamed.positions(np.array([3, 1])), kept[[3, 1]])
+
+
 def test_the_command_draws_all_that_the_run_allows(run):
     result = call("figures", run, "--json")
     assert result.exit_code == 0, result.output

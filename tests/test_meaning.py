@@ -15,7 +15,8 @@ import topicloom as tl
 from command_line import call, refused, shown
 from topicloom.embeddings.neighbours import VectorIndex
 from topicloom.errors import InputError
-from topicloom.reports.explorer.page import PageOptions, document_positions, explorer_page, page_parts, unpack
+from topicloom.reports.explorer.page import PageOptions, explorer_page, page_parts, unpack
+from topicloom.topics.positions import document_positions
 from topicloom.topics.typical import TypicalDocuments
 
 GROUPS = ["cat dog mouse pet paw", "rain sun snow wind hail", "bank loan price debt cash"]

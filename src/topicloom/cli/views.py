@@ -204,6 +204,7 @@ def figures(
     written: dict[str, list[str]] = {}
     left_out: dict[str, str] = {}
     for name, each in kinds.items():
+        logger.info("drawing %s", name)
         try:
             pages = each.draw(topics, options)
         except InputError as error:

@@ -32,6 +32,7 @@ from ..settings import settings_as_json
 from ..text.strings import replace_surrogates
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, read_edits
+from ..topics.positions import MOST_PLACED
 from ..topics.saved import (
     DOCUMENTS,
     EDITS,
@@ -67,6 +68,7 @@ DocTopics = Literal["csv", "parquet", "none"]
 
 _STAGED = ".new-run"  # the folder of a new run inside a directory with other files
 _WORDS_IN_TABLE = 25
+_MANY_DOCUMENTS = 5_000  # with which steps after training take seconds
 
 
 @dataclass(frozen=True)
@@ -172,18 +174,29 @@ def write(
         if options.doc_topics != "none":
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
-        _keep_documents(staged, corpus, documents, options)
-        write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
         topics = Topics.of(model, corpus, documents)
+        if options.explorer and len(documents) <= MOST_PLACED:
+            _say_step("placing documents on the map", documents)
+            topics.positions()  # which the run keeps
+        _keep_documents(staged, corpus, topics.documents, options)
+        write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
+        _say_step("drawing pictures", documents)
         _draw(staged, topics, options)
         if state is not None:
             link_or_copy(state, staged / STATE)
         if again is not None:
             (staged / TRAINING_OPTIONS).write_text(again, encoding="utf-8", newline="\n")
         if options.explorer:
+            _say_step("writing the page", documents)
             _write_page(staged, folder.resolve().name, topics, options, measured)
     _set_edits_aside(folder, model)
     return measured
+
+
+def _say_step(step: str, documents: DocumentTopics) -> None:
+    """Log a step that takes seconds with many documents."""
+    if len(documents) >= _MANY_DOCUMENTS:
+        logger.info("%s", step)
 
 
 def _set_edits_aside(folder: Path, model: TopicModel) -> None:
@@ -217,7 +230,8 @@ def _keep_documents(staged: Path, corpus: Corpus, documents: DocumentTopics, opt
             "the documents take more than 1 GiB and are not kept in the run; `documents=True` keeps them all the same"
         )
     elif options.documents is not False:
-        write_stored(staged, corpus, documents.theta, texts=options.texts, empty=documents.empty)
+        theta, empty, places = documents.theta, documents.empty, documents.positions
+        write_stored(staged, corpus, theta, texts=options.texts, empty=empty, positions=places)
 
 
 def measure(model: TopicModel, corpus: Corpus, seconds: float) -> dict[str, Any]:

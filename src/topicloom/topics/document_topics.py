@@ -33,6 +33,7 @@ class DocumentTopics(WithFields):
         theta: (n_docs, K) float32, rows sum to 1. A document without a known word has the model's average shares.
         empty: (n_docs,) True for a document without a known word. A model that needs no words has none.
         fields: what is known of the documents; `ids`, `labels`, `times` and `texts` are its parts.
+        positions: (n_docs, 2) float32, the places of the documents on the map of a run; None if they are not known.
 
     Examples:
         >>> import topicloom as tl
@@ -49,6 +50,7 @@ class DocumentTopics(WithFields):
     theta: npt.NDArray[Any]
     empty: npt.NDArray[np.bool_]
     fields: Fields
+    positions: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.theta)
@@ -71,7 +73,9 @@ class DocumentTopics(WithFields):
 
     def __getitem__(self, rows: Any) -> DocumentTopics:
         chosen = np.atleast_1d(np.arange(len(self))[rows])
-        return replace(self, theta=self.theta[chosen], empty=self.empty[chosen], fields=self.fields.take(chosen))
+        places = None if self.positions is None else self.positions[chosen]
+        fields = self.fields.take(chosen)
+        return replace(self, theta=self.theta[chosen], empty=self.empty[chosen], fields=fields, positions=places)
 
     @property
     def main_topics(self) -> list[int | None]:

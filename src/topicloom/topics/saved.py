@@ -233,12 +233,12 @@ def load_model_of(topics: SavedTopics, run: Path, device: str, allow: Iterable[s
 #
 # They are read without PyTorch, and their counts, texts and theta stay on disk until they are needed.
 
-DOCUMENTS, THETA = "documents", "theta.npy"
+DOCUMENTS, THETA, POSITIONS = "documents", "theta.npy", "positions.npy"
 # Entries of corpus.json: the checksum of the model's weights, and the documents with topics by their vectors alone.
 _MODEL, _BY_VECTOR = "model", "topics_by_vector"
 _MOST_BYTES_BY_DEFAULT = 1 << 30  # of the counts and theta that a run keeps
 _CORPUS_FILE = re.compile(
-    r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|covariate-\d+)\.npy"
+    r"corpus\.json|vocabulary\.txt|(data|indices|indptr|times|vectors|theta|positions|covariate-\d+)\.npy"
     r"|(ids|labels|texts)\.(utf8|offsets\.npy)"
 )
 
@@ -261,6 +261,7 @@ def write_stored(
     *,
     texts: bool = True,
     empty: npt.NDArray[np.bool_] | None = None,
+    positions: npt.NDArray[Any] | None = None,
 ) -> None:
     """Write documents with their topics, and the checksum of the model that they belong to.
 
@@ -270,6 +271,7 @@ def write_stored(
         theta: (n_docs, K) their topic shares.
         texts: whether the texts are written, if they are known.
         empty: (n_docs,) the documents to which no topic can be assigned; None is those without a known word.
+        positions: (n_docs, 2) their places on the map; None writes none.
     """
     from ..corpus.storage import MANIFEST, save_into
     from ..text.strings import write_array
@@ -277,6 +279,8 @@ def write_stored(
     kept = corpus if texts else replace(corpus, fields=replace(corpus.fields, texts=None))
     with atomic_directory(run / DOCUMENTS, MANIFEST) as staged:
         write_array(staged / THETA, np.asarray(theta, np.float32))
+        if positions is not None:
+            write_array(staged / POSITIONS, np.asarray(positions, np.float32))
         by_vector = [] if empty is None else np.flatnonzero(corpus.is_empty & ~empty).tolist()
         further = {_BY_VECTOR: by_vector} if by_vector else {}
         save_into(kept, staged, {_MODEL: weights_digest(find_model(run)), **further})
@@ -338,7 +342,10 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
             raise CorpusFileError.of(folder / MANIFEST, "is damaged")
         empty = empty.copy()
         empty[rows] = False
-    return corpus, DocumentTopics(theta, empty, corpus.fields)
+    places = load_array(folder / POSITIONS, mmap=False) if (folder / POSITIONS).is_file() else None
+    if places is not None and (places.shape != (len(theta), 2) or not np.isfinite(places).all()):
+        raise CorpusFileError.of(folder / POSITIONS, "is damaged")
+    return corpus, DocumentTopics(theta, empty, corpus.fields, places)
 
 
 # metrics.json of a run: what was measured, and the topics' shares of the documents, with a checksum of its content.

@@ -218,6 +218,35 @@ class Topics:
             found.theta, found.empty, corpus.counts, self.components, self.word_counts, corpus.vectors
         )
 
+    def positions(self, rows: npt.NDArray[np.intp] | None = None) -> Array:
+        """Return the places of documents on the map, (D, 2) float32 from 0 to 1.
+
+        Documents with similar vectors, or else with similar topics, are near each other. A run keeps the places, also
+        when its topics are edited, so that its page and its pictures show the same map.
+
+        Args:
+            rows: (D,) the numbers of the documents; None is all.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.positions().shape
+            (24, 2)
+        """
+        from .positions import MOST_PLACED, document_positions
+
+        found, vectors = self.documents, self.corpus.vectors
+        if rows is None or len(rows) == len(found):
+            rows = np.arange(len(found))
+        if found.positions is None and len(found) > MOST_PLACED:  # only those that are asked for
+            return document_positions(found.theta[rows], None if vectors is None else vectors[rows])
+        if found.positions is None:
+            self.documents = found = replace(found, positions=document_positions(found.theta, vectors))
+        assert found.positions is not None
+        places: Array = found.positions[rows]
+        return places
+
     def __len__(self) -> int:
         return self.n_topics
 

@@ -12,7 +12,6 @@ import hashlib
 import json
 import logging
 import unicodedata
-import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,8 +30,9 @@ from ...errors import InputError
 from ...files import atomic_file
 from ...metrics import CATALOGUE
 from ...text import Pretokenized, Tokenizer
-from ...text.strings import pieces, replace_surrogates, require_utf8
+from ...text.strings import replace_surrogates, require_utf8
 from ...text.tokenizing import LETTER, spelling
+from ...topics.positions import places_by_vectors, to_unit
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
@@ -64,14 +64,6 @@ _LARGEST_ERROR = 0.01  # of a topic share
 _CHECKED_DOCUMENTS = 300
 
 # Positions on maps.
-_LANDMARKS = 1200  # documents that t-SNE places; the others are placed among them
-_NEIGHBOURS = 5  # landmarks by which another document is placed
-_NEIGHBOUR_WIDTH = 0.02  # of the weights of neighbours, as a squared distance between square roots of shares
-_VECTOR_WIDTH = 0.1  # the same, as a squared distance between vectors of length 1
-_TSNE_STEPS = 350  # more change little on a map of this size
-_FEWEST_FOR_TSNE = 12  # documents; fewer are placed by their principal components
-_DOCUMENTS_AT_ONCE = 4096
-_JITTER = 0.004  # of documents that are placed among others, as a share of the map
 _CIRCLE_GAP = 1.06  # between the centres of two circles, in sums of their radii
 _MOST_CIRCLE_MOVES = 300  # of overlapping circles
 _GOLDEN_ANGLE = 2.399963  # in radians; its multiples are spread evenly over the circle
@@ -257,7 +249,7 @@ def _core_part(
         "classes": class_shares(topics),
         "quality": _quality(metrics, topics.model),
         "tokenizer": tokenizer_settings(topics.model.tokenizer_),
-        "map_by": "topics" if _vectors_of(topics) is None else "vectors",
+        "map_by": "vectors" if places_by_vectors(topics.corpus.vectors) else "topics",
         **notes,
     }
     arrays = {
@@ -279,7 +271,7 @@ def _documents_part(topics: Topics, chosen: Array) -> str:
         "topics": numbers,
         "shares": shares,
         "typical": _typical_steps(topics, chosen, sizes, numbers),
-        "places": np.round(document_positions(theta, _vectors_of(topics, chosen)) * 65535).astype(np.uint16),
+        "places": np.round(topics.positions(chosen) * 65535).astype(np.uint16),
         "tokens": topics.corpus.counts.sum(axis=1)[chosen].clip(0, 65535).astype(np.uint16),
     }
     values: dict[str, Any] = {}
@@ -300,15 +292,6 @@ def _documents_part(topics: Topics, chosen: Array) -> str:
         seconds[np.isnat(times)] = np.nan
         arrays["times"] = seconds
     return pack(values, arrays)
-
-
-def _vectors_of(topics: Topics, chosen: Array | None = None) -> Array | None:
-    """Return the vectors of documents by which they are placed; None if there are none, or too few."""
-    vectors = topics.corpus.vectors
-    if vectors is None:
-        return None
-    found: Array = vectors if chosen is None else vectors[chosen]
-    return found if int(has_direction(found).sum()) >= _FEWEST_FOR_TSNE else None
 
 
 def largest_shares(theta: Array, empty: Array) -> tuple[Array, Array, Array]:
@@ -605,13 +588,13 @@ def _spelling_settings(language: str) -> dict[str, Any]:
 @cache
 def _folds(fold: Callable[[str], str]) -> dict[str, str]:
     """Return the letters and marks whose folded form is not their lower case, because browsers have only lower case."""
-    letters = map(chr, chain(range(0x41, 0x5B), range(0x80, 0x1E944)))
-    return {
-        each: fold(each) for each in letters if unicodedata.category(each)[0] in "LM" and fold(each) != each.lower()
-    }
+    characters = map(chr, chain(range(0x41, 0x5B), range(0x80, 0x1E944)))
+    letters = [each for each in characters if unicodedata.category(each)[0] in "LM"]
+    folded = fold("\n".join(letters)).split("\n")  # at once, which is several times as fast as one by one
+    return {each: new for each, new in zip(letters, folded, strict=True) if new != each.lower()}
 
 
-# Positions of topics and documents on maps. Equal inputs give equal maps.
+# Positions of topics on the map. Equal inputs give equal maps.
 
 
 def topic_positions(distances: Array, shares: Array) -> Array:
@@ -636,7 +619,7 @@ def topic_positions(distances: Array, shares: Array) -> Array:
     # Few topics are far from all others; ranks in part keep the rest from being crowded in the middle.
     for axis in range(2):
         ranks = np.argsort(np.argsort(place[:, axis], kind="stable"), kind="stable") / max(n - 1, 1)
-        place[:, axis] = 0.5 * _to_unit(place[:, axis]) + 0.5 * ranks
+        place[:, axis] = 0.5 * to_unit(place[:, axis]) + 0.5 * ranks
     place = _apart(place, radii)
     low, high = (place - radii[:, None]).min(0), (place + radii[:, None]).max(0)
     scale = 1 / max(float((high - low).max()), 1e-9)
@@ -661,116 +644,6 @@ def _apart(place: Array, radii: Array) -> Array:
             break
         place = place + 0.4 * (apart / distance[..., None] * overlap[..., None]).sum(1)
     return place
-
-
-def document_positions(theta: Array, vectors: Array | None = None) -> Array:
-    """Place documents so that those with similar vectors, or else with similar topics, are near each other.
-
-    A random part of the documents is placed by t-SNE on their vectors of length 1, or on the square roots of their
-    shares, and each other document at the mean of its nearest neighbours among these. A document without a vector is
-    placed where documents with similar topics are.
-
-    Args:
-        theta: (n, K) topic shares.
-        vectors: (n, E) the documents' vectors; a zero vector stands for no vector. None places documents by shares.
-
-    Returns:
-        (n, 2) float32 from 0 to 1.
-    """
-    roots = np.sqrt(theta.astype(np.float32))
-    if vectors is not None:
-        known = has_direction(vectors)
-        places = np.empty((len(theta), 2), np.float32)
-        places[known] = _scattered(unit_vectors(vectors[known]), _VECTOR_WIDTH)
-        if not known.all():
-            marks = np.flatnonzero(known)
-            marks = np.sort(np.random.default_rng(2).permutation(marks)[:_LANDMARKS])
-            places[~known] = _among(roots[~known], roots[marks], places[marks], _NEIGHBOUR_WIDTH)
-        return places
-    if len(theta) < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
-        return _principal(roots)
-    return _scattered(roots, _NEIGHBOUR_WIDTH)
-
-
-def has_direction(vectors: Array) -> npt.NDArray[np.bool_]:
-    """Return which vectors are not zero, (n,)."""
-    return np.concatenate([np.zeros(0, np.bool_), *(part.any(axis=1) for part in pieces(vectors))])
-
-
-def unit_vectors(vectors: Array) -> Array:
-    """Return vectors (n, E) that are not zero with length 1, float32."""
-    rows = np.asarray(vectors, np.float32)
-    found: Array = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return found
-
-
-def _scattered(points: Array, width: float) -> Array:
-    """Place points (n, L) in the unit square by t-SNE, (n, 2).
-
-    Args:
-        points: at least as many as t-SNE needs.
-        width: that of the weights of neighbours, as a squared distance.
-    """
-    from ...topics.hierarchy import tsne
-
-    n = len(points)
-    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_LANDMARKS])
-    marks = points[chosen]
-    start = _principal(marks)
-    start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
-    start += 1e-6 * np.random.default_rng(0).standard_normal(start.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        placed = tsne(marks, 0, start, _TSNE_STEPS)
-    if n == len(chosen):
-        return _scaled(placed)
-    places = _among(points, marks, placed, width)
-    places[chosen] = placed
-    # Documents with the same neighbours would hide each other.
-    spread = _JITTER * float(np.abs(placed).max())
-    others = np.ones(n, bool)
-    others[chosen] = False
-    places[others] += spread * np.random.default_rng(1).standard_normal((int(others.sum()), 2))
-    return _scaled(places)
-
-
-def _among(points: Array, marks: Array, placed: Array, width: float) -> Array:
-    """Place points (n, L) among landmarks (M, L) whose places (M, 2) are known: (n, 2) float32."""
-    places = np.empty((len(points), 2), np.float32)
-    squares = (marks**2).sum(1)
-    n_near = min(_NEIGHBOURS, len(marks))
-    for first in range(0, len(points), _DOCUMENTS_AT_ONCE):
-        distance = squares - 2 * points[first : first + _DOCUMENTS_AT_ONCE] @ marks.T  # up to a constant for each row
-        nearest = np.argpartition(distance, n_near - 1, axis=1)[:, :n_near]
-        by_distance = np.take_along_axis(distance, nearest, axis=1)
-        by_distance -= by_distance.min(axis=1, keepdims=True)
-        weights = np.exp(-by_distance / width)
-        weights /= weights.sum(axis=1, keepdims=True)
-        places[first : first + _DOCUMENTS_AT_ONCE] = (placed[nearest] * weights[..., None]).sum(1)
-    return places
-
-
-def _principal(points: Array) -> Array:
-    """Return the first two principal components (n, 2), from 0 to 1."""
-    if len(points) == 0:
-        return np.zeros((0, 2), np.float32)
-    centred = points - points.mean(0)
-    _, vectors = np.linalg.eigh(centred.T @ centred)
-    axes = vectors[:, ::-1][:, :2]
-    axes = axes * np.where(np.take_along_axis(axes, np.abs(axes).argmax(0)[None], 0) > 0, 1, -1)
-    place = np.zeros((len(points), 2))
-    place[:, : axes.shape[1]] = centred @ axes
-    return _scaled(place)
-
-
-def _scaled(place: Array) -> Array:
-    return np.column_stack([_to_unit(place[:, axis]) for axis in range(2)]).astype(np.float32)
-
-
-def _to_unit(values: Array) -> Array:
-    low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-    scaled: Array = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
-    return scaled
 
 
 # The binary format of the data: named arrays and JSON values, deflated and in base64.

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from ...embeddings.document_vectors import unit_vectors
 from ...errors import InputError, SettingError
 from ...messages import nearest
 from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
+from ...topics.positions import document_positions, has_direction, places_by_vectors
 from ...topics.view import Topics
 from .. import wording as words
-from ..explorer.page import has_direction, unit_vectors
 from ..wording import FigureLanguage, Language, chosen_language, joined
 from .style import label_language, sampled
 
@@ -153,7 +154,6 @@ def kind_named(name: str) -> PictureKind:
 
 
 def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
-    from ...topics.hierarchy import project
     from .maps import document_map
 
     documents = topics.documents
@@ -179,11 +179,6 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
         order = topics.hierarchy().order
     else:
         names, groups = _classes(documents.labels, rows)
-    # Euclidean distances of the square roots of shares are Hellinger's.
-    if space == "vectors" and vectors is not None:
-        points = unit_vectors(vectors[rows])
-    else:
-        points = np.sqrt(documents.theta[rows]) if space == "theta" else topics.model.latent(topics.corpus[rows])[0]
     n_grey, n_empty = int((groups == -1).sum()), len(documents) - n_known
     left_out = words.ONE_LEFT_OUT if n_empty == 1 else words.SOME_LEFT_OUT
     sentences = [
@@ -199,8 +194,26 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
         left_out(language, n=n_empty) * bool(n_empty),
         words.WITHOUT_VECTOR(language, n=n_without) * bool(n_without),
     ]
-    placed = project(points, options.projection, options.random_state)
+    placed = _placed(topics, rows, space, options)
     return [document_map(placed, groups, names, note=joined(sentences, language), order=order, font=options.font)]
+
+
+def _placed(topics: Topics, rows: npt.NDArray[np.intp], space: str, options: Options) -> npt.NDArray[Any]:
+    """Return the places of documents on a map, (D, 2): those of the page, if the map shows the same."""
+    from ...topics.hierarchy import project
+
+    vectors, theta = topics.corpus.vectors, topics.documents.theta
+    of_vectors = vectors if space == "vectors" and places_by_vectors(vectors) else None
+    if options.projection == "tsne" and space != "latent" and (space == "theta" or of_vectors is not None):
+        if options.random_state == 0 and (space == "vectors") == places_by_vectors(vectors):
+            return topics.positions(rows)
+        return document_positions(theta[rows], None if of_vectors is None else of_vectors[rows], options.random_state)
+    # Euclidean distances of the square roots of shares are Hellinger's.
+    if space == "vectors" and vectors is not None:
+        points = unit_vectors(vectors[rows])
+    else:
+        points = np.sqrt(theta[rows]) if space == "theta" else topics.model.latent(topics.corpus[rows])[0]
+    return project(points, options.projection, options.random_state)
 
 
 def _method(options: Options, language: Language) -> str:
