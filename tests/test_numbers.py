@@ -117,6 +117,28 @@ def test_covariates_are_exact_or_categories(number):
     assert corpus.covariates["x"].values() == ["1.5", str(number), "2"]
 
 
+CODES = [
+    (["01234", "94110", ""], "01234"), (["7", "007"], "007"), (["+4930123456", "5"], "+4930123456"),
+    (["12E3", "N/A", "12"], "12E3"), (["-05", "5"], "-05"), (["00", "1"], "00"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "code"), CODES)
+def test_codes_in_files_are_categories(written, code, tmp_path, caplog):
+    (tmp_path / "a.csv").write_text("x,text\n" + "".join(f"{each},cat\n" for each in written), "utf-8")
+    with caplog.at_level("INFO", "topicloom"):
+        corpus = tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
+    assert corpus.covariates["x"].values() == [each if each not in ("", "N/A") else None for each in written]
+    assert f"{code!r} in document {written.index(code)} is a code" in caplog.text
+
+
+def test_numbers_in_files_are_no_codes(tmp_path):
+    written = ["0", "-0", "0.5", "-.5", "+5", "-3", "1e+05", "1.5e5", "2E-3", "100", "+1.5"]
+    (tmp_path / "a.csv").write_text("x,text\n" + "".join(f"{each},cat\n" for each in written), "utf-8")
+    corpus = tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
+    assert corpus.covariates["x"].tolist() == [float(Fraction(each)) for each in written]
+
+
 def test_covariates_that_are_numbers():
     given = [2**53, "1e5", "0.1", "0", "0e5", -0.0, "inf", 2**54, 1e300]
     corpus = tl.Corpus.from_counts(np.eye(len(given)), covariates={"x": given})

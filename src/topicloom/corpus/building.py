@@ -399,7 +399,7 @@ def build(
         labels.finish(),
         timestamps.finish(),
         stored,
-        {name: spelled_numbers(column) for name, column in covariates.items()},
+        {name: spelled_numbers(name, column) for name, column in covariates.items()},
     )
 
 

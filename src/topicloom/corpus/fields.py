@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, SupportsIndex, TypeAlias, overload
@@ -23,6 +24,8 @@ logger = logging.getLogger("topicloom")
 # Missing values: what stands for one in a list, a table or a file.
 
 _EXACT = 2**53  # up to here, a float64 holds every whole number
+# Codes that consist of digits. As numbers they would lose their zeros or their sign, and 12E3 would become 12000.
+_CODE = re.compile(r"[+-]?0\d.*|\+\d{7,}|[+-]?\d+[eE]\d+")
 _MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
 
 
@@ -288,11 +291,32 @@ def plain_values(covariate: Covariate) -> list[str | None] | list[float | None]:
     return [None if math.isnan(value) else int(value) if whole else value for value in covariate.tolist()]
 
 
-def spelled_numbers(values: Sequence[str | None]) -> Sequence[str | float | None]:
-    """Return a column of a file as numbers, with NaN for missing values, if there is no other word in it."""
+def spelled_numbers(name: str, values: Sequence[str | None]) -> Sequence[str | float | None]:
+    """Return a column of a file as numbers, with NaN for missing values, if there is no other word in it.
+
+    Codes are words: a number with zeros before it (01234, 007), a plus sign before seven digits (+4930123456), and a
+    whole number with an exponent (12E3), unless the exponent has a sign, as programs write it.
+
+    Args:
+        name: the name of the column, for a message.
+        values: the value of each document.
+    """
     numbers = [as_number(value) for value in values]
-    is_column_of_numbers = None not in numbers and any(number == number for number in numbers)  # NaN is not itself
-    return numbers if is_column_of_numbers else values
+    if None in numbers or all(number != number for number in numbers):  # NaN is not itself
+        return values
+    if (row := next((row for row, value in enumerate(values) if is_code(value)), None)) is not None:
+        logger.info(
+            "the covariate %r is taken as a category, because %s in document %d is a code, which would be %s as a "
+            "number; write numbers without zeros before them if the column should hold numbers",
+            name, brief(values[row]), row, f"{numbers[row]:.15g}",
+        )  # fmt: skip
+        return [None if value is None or is_mark(value) else value for value in values]
+    return numbers
+
+
+def is_code(value: Any) -> bool:
+    """Return whether a string that spells a number is rather a code, such as 01234, 007, +4930123456 or 12E3."""
+    return isinstance(value, str) and _CODE.fullmatch(value.strip()) is not None
 
 
 def covariate_like(values: Sequence[str | None], *, numbers: bool) -> Covariate:

@@ -32,7 +32,9 @@ LAYOUTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%d %b %Y", 
 ZONES = {"": 0, "Z": 0, "+02:00": 120, "-03:30": -210}
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 UNKNOWN = ["", "N/A", "nan", "-"]
-ODD = ["1_000", "0x10", "1,5", "two", "9007199254740993", "1e400", "1e-400", "0005", "5 %"]
+CODE = re.compile(r"[+-]?0[0-9].*|[+][0-9]{7,}|[+-]?[0-9]+[eE][0-9]+")  # zeros, telephones, products
+CODES = ["0005", "-01", "01234.50", "+4930123456", "12E3"]
+ODD = [*CODES, "1_000", "0x10", "1,5", "two", "9007199254740993", "1e400", "1e-400", "5 %"]
 
 
 def time(case: Case, layout: str) -> tuple[str, dt.datetime | None]:
@@ -79,12 +81,16 @@ def exactly(written: str) -> float | None:
 
 
 def check_numbers(found: Any, column: list[str]) -> None:
-    """Check a covariate: numbers if all are numbers or unknown, and otherwise the words as they are."""
+    """Check a covariate: numbers if all are numbers or unknown and none is a code, and otherwise the words."""
     known = [exactly(each) for each in column]
     unknown = [each.strip().lower() in MARKS for each in column]
-    if any(each is not None for each in known) and all(
+    are_numbers = any(each is not None for each in known) and all(
         mark or each is not None for each, mark in zip(known, unknown, strict=True)
-    ):
+    )
+    if are_numbers and any(CODE.fullmatch(each.strip()) for each in column):
+        assert isinstance(found, Categories), f"numbers of {column}"
+        same(found.values(), [None if mark else each for each, mark in zip(column, unknown, strict=True)], "code")
+    elif are_numbers:
         assert not isinstance(found, Categories), f"categories of {column}"
         same([None if each != each else each for each in found.tolist()], known, "number")
     else:
