@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import logging
 import re
 from collections import Counter
@@ -10,7 +11,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from topicloom import ETM
+from command_line import shown
+from topicloom import ETM, LDA, Topics, load
 from topicloom.corpus import Corpus
 from topicloom.embeddings import WordVectors, read_word_vectors
 from topicloom.embeddings.word_vectors import as_word_vectors
@@ -41,6 +43,77 @@ def test_written_forms_equal_a_slow_count():
         if best != word:
             expected[word] = best
     assert corpus.written == expected
+
+
+SPELLINGS = {
+    "de": ("Die Straße, die STRASSE. Größe: GRÖSSE Maß", {"strasse": None, "grösse": None, "mass": "maß"}),
+    "el": ("Ο λόγος· «ο λόγος» ΛΟΓΟΣ", {"λογοσ": "λόγος"}),
+    "tr": ("IŞIK ışık, İstanbul istanbul", {}),
+    "ar": ("محمد، محمـــد محمد؟ مُدُن مُدُن", {"مدن": "مُدُن"}),
+    "fa": ("كتاب كتاب؛ کتاب علی", {"کتاب": "كتاب"}),
+    "he": ('ארה״ב ארה״ב ארה"ב שָׁלוֹם שלום שלום', {'ארה"ב': "ארה״ב"}),
+    "ru": ("Мёд, мёд; мед. Ёлка", {"мед": "мёд", "елка": "ёлка"}),
+    "fr": ("L'œuvre, l’Œuvre d'une oeuvre; le coeur", {"oeuvre": "œuvre"}),
+    "la": ("Rēs rēs res pūblica", {"res": "rēs", "publica": "pūblica"}),
+    "en": ("so\u00adft \u200bsoft ﬁne fine CAFÉ café İzmir", {}),
+}
+
+
+@pytest.mark.parametrize("language", SPELLINGS)
+def test_spellings_have_marks_and_letters_of_the_texts(language):
+    text, expected = SPELLINGS[language]
+    corpus = Corpus.from_texts([text], language=language, stop_words=None, **OPEN)
+    assert {word: form for word, form in expected.items() if form} == corpus.spellings
+    assert set(expected) <= set(corpus.vocabulary)  # two of four is no majority
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory):
+    """A run with the words strasse, strassen and haus, of which texts write straße and Straßen."""
+    folder = tmp_path_factory.mktemp("german")
+    texts = ["Straße Straßen Fuß", "Haus Dach STRASSE", "Straße Haus", "Dach Haus", "Straßen Fuß"] * 4
+    (folder / "texts.csv").write_text("text\n" + "\n".join(texts), encoding="utf-8")
+    options = ("--model", "lda", "--topics", "2", "--language", "de", "--min-df", "1", "--max-df", "1.0", "--quiet")
+    shown("train", folder / "texts.csv", *options, "--text", "text", "--out", folder / "run")
+    return folder / "run"
+
+
+def test_what_people_read_has_written_forms(german):
+    assert "straße" in (german / "topics.csv").read_text("utf-8")
+    for command in (["topics", german], ["documents", german, "0"], ["find", german, "STRASSE"], ["hierarchy", german]):
+        output = shown(*command)
+        assert "straße" in output, command
+        assert "strasse" not in output, command
+    topics = Topics.from_run(german)
+    loaded = load(german)
+    assert loaded.spellings_ == {"strasse": "straße", "strassen": "straßen", "fuss": "fuß"}
+    assert {"strasse", "fuss"} <= {word for words in loaded.topics() for word in words} <= set(loaded.vocabulary_)
+    for view in (topics, Topics(loaded, topics.corpus), topics.rename({0: "x"})):
+        tables = [view.table(), view.word_table(), view.documents_of(0), view.nearest("fuss"), view.topics_of(0)]
+        text = " ".join(map(str, [*(each.to_dicts() for each in tables[:4]), view.names, view.name().names]))
+        assert "straße" in text
+        assert "'strasse'" not in text.replace("'item': 'strasse'", "")
+
+
+def test_searches_take_folded_and_written_forms(german):
+    topics = Topics.from_run(german)
+    for other in ("straße", "Straße", "STRASSE"):
+        assert topics.find_topics(other)["weight"] == topics.find_topics("strasse")["weight"]
+        assert topics.nearest(other)["item"] == topics.nearest("strasse")["item"]
+    written = topics.names[0]
+    folded = written.replace("ß", "ss")
+    assert written != folded
+    assert topics.number_of(written) == topics.number_of(folded) == 0
+    seeds = [LDA(2, seed_words={0: [word]}, random_state=0).fit(topics.corpus) for word in ("Straße", "strasse")]
+    np.testing.assert_array_equal(*(model.components_ for model in seeds))
+
+
+def test_models_without_spellings_load_as_before(german, tmp_path):
+    model = load(german)
+    model.spellings_ = {}
+    model.save(tmp_path / "old")
+    assert "spellings" not in json.loads((tmp_path / "old" / "config.json").read_text())
+    assert load(tmp_path / "old").topics(written=True) == model.topics()
 
 
 def test_french_articles_are_no_part_of_a_form():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -92,6 +92,15 @@ def topic_word_ids(
         raise SettingError(f"`relevance` should be from 0 to 1; it is {relevance!r}")
     require_whole("top_n", top_n)
     return top_words(word_scores(components, word_counts, relevance), int(top_n))
+
+
+def as_written(vocabulary: Sequence[str], spellings: Mapping[str, str]) -> list[str]:
+    """Return the words of a vocabulary as texts write them.
+
+    >>> as_written(["haus", "strasse"], {"strasse": "straße"})
+    ['haus', 'straße']
+    """
+    return [spellings.get(word, word) for word in vocabulary] if spellings else list(vocabulary)
 
 
 NAME_WORDS = 3

@@ -81,9 +81,15 @@ export class Documents {
   }
 }
 
+interface WordsValues {
+  vocabulary: string[];
+  folded: Record<number, string>;
+}
+
 /** The topics as distributions over the words. */
 export class Words {
-  readonly vocabulary: string[];
+  readonly vocabulary: string[]; // as texts write the words
+  readonly folded: Record<number, string>; // as they are counted, where that differs
   readonly counts: Float32Array;
   private readonly parts: Float32Array; // (V, K)
   private readonly largest: Float32Array; // (V,)
@@ -91,10 +97,11 @@ export class Words {
   private readonly total: number;
 
   constructor(
-    part: Part<{ vocabulary: string[] }>,
+    part: Part<WordsValues>,
     readonly n_topics: number,
   ) {
     this.vocabulary = part.values.vocabulary;
+    this.folded = part.values.folded;
     this.parts = part.arrays.parts as Float32Array;
     this.largest = part.arrays.largest as Float32Array;
     this.counts = part.arrays.counts as Float32Array;
@@ -172,8 +179,8 @@ export class Store {
 
   constructor(readonly core: Core) {
     this.documents = once(async () => new Documents((await readPart<{ ids?: string[] }>("documents"))!));
-    this.words = once(async () => new Words((await readPart<{ vocabulary: string[] }>("words"))!, core.n_topics));
+    this.words = once(async () => new Words((await readPart<WordsValues>("words"))!, core.n_topics));
     this.texts = once(async () => (await readPart<{ texts: string[] }>("texts"))?.values.texts ?? null);
-    this.tokenizer = once(async () => new Tokenizer(core.tokenizer, (await this.words()).vocabulary));
+    this.tokenizer = once(async () => new Tokenizer(core.tokenizer, await this.words()));
   }
 }

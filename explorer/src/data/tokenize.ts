@@ -37,18 +37,22 @@ export class Tokenizer {
   private readonly clitic: RegExp | null;
   private readonly stop: Set<string>;
   private readonly places = new Map<string, number>();
+  private readonly written = new Map<string, number>(); // in the form that the page shows
   private readonly longest: number = 1;
 
   constructor(
     private readonly settings: TokenizerSettings,
-    vocabulary: string[],
+    { vocabulary, folded }: { vocabulary: string[]; folded: Record<number, string> },
   ) {
     this.kind = settings.kind;
     const joiners = settings.spelling?.joiners ?? (settings.elides ? "-" : "['-]");
     this.words = new RegExp(`${RUN}(?:(?:${joiners})${RUN})*`, "gu");
     this.clitic = settings.spelling?.clitics ? new RegExp(`^(${settings.spelling.clitics})'(?=.)`, "u") : null;
     this.stop = new Set(settings.stop_words);
-    vocabulary.forEach((word, number) => this.places.set(word, number));
+    vocabulary.forEach((word, number) => {
+      this.places.set(folded[number] ?? word, number);
+      if (folded[number]) this.written.set(word, number);
+    });
     if (settings.kind === "longest") {
       for (const word of [...vocabulary, ...settings.stop_words]) {
         if (UNSPACED.test(word)) this.longest = Math.max(this.longest, word.length);
@@ -58,7 +62,7 @@ export class Tokenizer {
 
   /** The number of a word, whatever its case; -1 if it is not in the vocabulary. */
   numberOf(word: string): number {
-    return this.places.get(word) ?? this.places.get(this.fold(normalise(word))) ?? -1;
+    return this.written.get(word) ?? this.places.get(word) ?? this.places.get(this.fold(normalise(word))) ?? -1;
   }
 
   /** The tokens of a text, as they are counted. */

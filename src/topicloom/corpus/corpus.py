@@ -22,6 +22,7 @@ from ..metrics.cooccurrence import Total, Vocabulary
 from ..preparing import ReadOptions, TimeOptions, WordOptions, described
 from ..text import AnyTokenizer, Document, Pretokenized, TextEncoder, Tokenizer
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
+from ..text.folding import cased_forms, folding, written_forms
 from ..text.reading import documents_in
 from ..text.strings import asked_rows, pieces, release, replace_surrogates, rows_of
 from ..text.tokenizing import without_html
@@ -40,7 +41,6 @@ from .concatenation import (
 from .fields import Categories, Fields, WithFields
 from .frames import check_index, check_options, given_texts, read_frame, words_of
 from .storage import load_parts, remove_texts, save_into
-from .written import cased_forms
 
 _SHOWN_WORDS, _SHOWN_DOCUMENTS, _SHOWN_CHARACTERS = 20, 5, 200  # in a notebook
 
@@ -688,6 +688,26 @@ class Corpus(WithFields):
         if self.fields.texts is None or not isinstance(tokenizer, Tokenizer) or tokenizer.is_segmented:
             return {}
         return cased_forms(self.fields.texts, self.vocabulary, tokenizer.fold_word)
+
+    @cached_property
+    def spellings(self) -> dict[str, str]:
+        """The commonest written form of each word in lower case, where it differs from the word: straße for strasse.
+
+        It is empty if the texts were not kept, and for languages without spaces between words. Topics are shown with
+        it.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["Das Haus in der Straße", "In London steht ein Haus", "Die Straße nach London"]
+            >>> tl.Corpus.from_texts(texts, language="de", min_df=2, max_df=1.0).spellings
+            {'strasse': 'straße'}
+        """
+        tokenizer = self.tokenizer
+        if self.fields.texts is None or not isinstance(tokenizer, Tokenizer) or tokenizer.is_segmented:
+            return {}
+        totals = dict(zip(self.vocabulary, np.asarray(self.counts.sum(axis=0)).ravel().tolist(), strict=True))
+        lower = folding(tokenizer.language).lower
+        return written_forms(self.fields.texts, totals, tokenizer.fold_word, lower)
 
     def reference(self, ordered: bool = False) -> Reference:
         """Return the corpus as a reference of coherence measures.

@@ -908,7 +908,7 @@ class _Fit(FittingWork):
             "version": __version__,
             "seconds": seconds,
             "measures": {part: {**values, "seconds": seconds} for part, values in found.items()},
-            "words": model.topics(_WORDS_OF_TOPIC),
+            "words": model.topics(_WORDS_OF_TOPIC, written=True),
             "topics": file_digest(self.topics_file(job)),
         }
 

@@ -42,12 +42,22 @@ from ..metrics.cooccurrence import Vocabulary
 from ..nn.edited import EditedNetwork
 from ..nn.execution import full_precision, usual_device, with_gradients
 from ..nn.network import TopicNetwork
-from ..ranking import NAME_CANDIDATES, complete_names, topic_word_ids
+from ..ranking import NAME_CANDIDATES, as_written, complete_names, topic_word_ids
 from ..settings import AtLeastOne, ReadableSettings, check_settings, from_text, settle_settings
 from ..text import TextEncoder, tokenizer_from_settings
+from ..text.tokenizing import fold_word_of
 from ..topics.document_topics import DocumentTopics, empty_warning
 from ..topics.edits import Edit
-from ..topics.saved import COMPONENTS, CONFIG, FORMAT_VERSION, MODEL_FILES, MODEL_FORMAT, WEIGHTS
+from ..topics.saved import (
+    COMPONENTS,
+    CONFIG,
+    FORMAT_VERSION,
+    MODEL_FILES,
+    MODEL_FORMAT,
+    SPELLINGS,
+    WEIGHTS,
+    read_spellings,
+)
 from ..training.batches import BatchReader, choose_device, own_part, sum_of_ranks, totals
 from ..training.callbacks import Callback, check_callbacks
 from ..training.checkpoints import Checkpoints, check_start
@@ -89,12 +99,12 @@ _MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
 # Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_", "spellings_",
 )  # fmt: skip
 # Attributes that `partial_fit` replaces or leaves alone. It changes others in place, such as weights.
 _NOT_CHANGED_IN_PLACE = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "components_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_",
+    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_", "spellings_",
 )  # fmt: skip
 # Settings that can make training fail. Messages name them in this order.
 _SUSPECTS = (
@@ -171,6 +181,8 @@ class TopicModel(
     Attributes:
         components_: the topics, (K, V) float32; each row is a distribution over the words.
         vocabulary_: the V words.
+        spellings_: how the training documents write words whose form in `vocabulary_` is another one, apart from
+            capital letters, such as {"strasse": "straße"}. Tables and pages show these forms.
         word_counts_: (V,) the number of tokens of each word in the training documents.
         document_counts_: (V,) the number of training documents with each word.
         n_documents_: the number of training documents that are not empty.
@@ -534,6 +546,7 @@ class TopicModel(
         if corpus.is_empty.all():
             raise InputError("every document is empty, so there are no words to learn from")
         self.vocabulary_, self.tokenizer_ = list(corpus.vocabulary), corpus.tokenizer
+        self.spellings_: dict[str, str] = corpus.spellings
         self.encoder_: TextEncoder | None = corpus.encoder
         corpus = own_part(self._expanded(corpus) if for_fit else corpus)
         self.word_counts_, self.document_counts_, self.n_documents_ = totals(given(corpus))
@@ -780,7 +793,7 @@ class TopicModel(
         """
         check_is_fitted(self, "components_")
         ends = self._single_document(a, "a"), self._single_document(b, "b")
-        topics = self.components_, self.vocabulary_, self.word_counts_
+        topics = self.components_, as_written(self.vocabulary_, self.spellings_), self.word_counts_
         return interpolate(self.network_, ends, topics, steps, top_n)
 
     def _single_document(self, X: Any, name: str) -> Corpus:
@@ -807,13 +820,15 @@ class TopicModel(
     # Topics and their edits. Each edit returns a new model. docs/topics.md describes its effect on theta and words.
 
     @of_one_fit
-    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
+    def topics(self, top_n: int = 10, relevance: float | None = None, *, written: bool = False) -> list[list[str]]:
         """Return the words that stand for each topic.
 
         Args:
             top_n: the number of words for each topic.
             relevance: 1 ranks words by probability; a lower value prefers words that are rarer elsewhere. Sievert &
                 Shirley (2014) recommend 0.6. None is the package's own rule: 0.5, with less weight on rare words.
+            written: whether words have the form that is commonest in the training documents (`spellings_`), to be read:
+                straße. Without it, they are those of `vocabulary_`, which measures and `seed_words` take: strasse.
 
         Returns:
             K lists of words, best first.
@@ -821,7 +836,8 @@ class TopicModel(
         Raises:
             SettingError: `top_n` is not a whole number from 1, or `relevance` is not from 0 to 1.
         """
-        return [[self.vocabulary_[word] for word in row] for row in self.topic_ids(top_n, relevance)]
+        words = as_written(self.vocabulary_, self.spellings_) if written else self.vocabulary_
+        return [[words[word] for word in row] for row in self.topic_ids(top_n, relevance)]
 
     @of_one_fit
     def topic_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
@@ -860,7 +876,7 @@ class TopicModel(
         """A name for each topic: the one that it was given, or else three of its words that tell it from the others."""
         ids = self.topic_ids(NAME_CANDIDATES)
         weights = np.take_along_axis(self.components_, ids, axis=1).tolist()
-        return complete_names(self.given_names, self.topics(NAME_CANDIDATES), weights)
+        return complete_names(self.given_names, self.topics(NAME_CANDIDATES, written=True), weights)
 
     @property
     @of_one_fit
@@ -1073,6 +1089,8 @@ class TopicModel(
             config["fields"] = {name: kind for name, kind in self.network_.fields.items() if kind is not None}
         if applied is not None:
             config |= {"topic_names": self.given_names, "edited": applied.as_json(edited_network(self.network_))}
+        if self.spellings_:
+            config[SPELLINGS] = self.spellings_
         learned = {name: getattr(self, name) for name in (*COUNTS, COMPONENTS)}
         write_model(folder, config, self.network_, self.vocabulary_, learned, getattr(self.origin, "expansion_", None))
 
@@ -1104,6 +1122,7 @@ class TopicModel(
         if model.n_documents_ < max(1, int(tensors["document_counts_"].max())):
             raise ValueError(f"{CONFIG} says that there were {model.n_documents_} documents, and {WEIGHTS} counts more")
         model.n_lent_tokens_ = float(config.get("n_lent_tokens", 0))
+        model.spellings_ = read_spellings(config)
         model.history_ = config["history"]
         if "stopped_after" in config:
             model.stopped_after_ = int(config["stopped_after"])
@@ -1141,7 +1160,7 @@ class TopicModel(
         idf = np.log((1 + self.n_documents_) / (1 + self.document_counts_)) + 1
         log_frequency = (counts / counts.sum()).log().float()
         sizes = self.n_documents_, float(self.word_counts_.sum()) + self.n_lent_tokens_
-        seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
+        seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics, fold_word_of(self.tokenizer_))
         return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, *sizes, seeds, self.fields_)
 
     def draw_seed(self) -> int:
@@ -1363,7 +1382,8 @@ class TopicModel(
         if not hasattr(self, "components_"):  # scikit-learn's diagram
             diagram: str = super()._repr_mimebundle_().get("text/html", "")
             return diagram
-        rows = zip(range(len(self.components_)), self.topic_names_, self.topics(_WORDS_IN_NOTEBOOKS), strict=True)
+        words = self.topics(_WORDS_IN_NOTEBOOKS, written=True)
+        rows = zip(range(len(self.components_)), self.topic_names_, words, strict=True)
         n_topics, n_words = self.components_.shape
         return html_table(
             ["topic", "name", "words"],

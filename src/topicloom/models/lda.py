@@ -30,6 +30,7 @@ from ..nn.execution import without_gradients
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
 from ..settings import AtLeastOne, DirichletParameter
+from ..text.tokenizing import fold_word_of
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar, call_on_epoch, watched
 from ..training.loop import Monitor
@@ -334,7 +335,7 @@ class LDA(TopicModel):
 
     def _pseudo_counts(self) -> Array | None:
         """Return what seed words add to the Dirichlet parameters of the topics, (K, V), or None."""
-        seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics)
+        seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics, fold_word_of(self.tokenizer_))
         return None if seeds is None else (seeds.mT.numpy() > 0) * np.minimum(self.word_counts_, _SEED_COUNT)
 
     def _sample(self, run: GibbsRun, epochs: int, watch: CollapseWatch, needs_network: bool) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from ..corpus.fields import FieldKind, no_field
 from ..errors import SettingError
 from ..messages import similar
 from ..nn.network import TopicNetwork
+from ..text.tokenizing import Fold
 
 SEED_STRENGTH = 4.0  # nats; a seed word starts about 50 times as likely in its topic as in others
 _NAMED = 5  # the most words that a message names
@@ -67,7 +68,7 @@ def with_fields(network: TopicNetwork, words: Words) -> TopicNetwork:
 
 
 def seed_weights(
-    seed_words: Mapping[int, Sequence[str]] | None, vocabulary: Sequence[str], n_topics: int
+    seed_words: Mapping[int, Sequence[str]] | None, vocabulary: Sequence[str], n_topics: int, fold: Fold
 ) -> Tensor | None:
     """Return what seed words add to the log weights of their topics, (V, K), or None if there are no seed words.
 
@@ -75,6 +76,7 @@ def seed_weights(
         seed_words: words by the number of their topic.
         vocabulary: the V words.
         n_topics: the number of topics K.
+        fold: folds a word as the vocabulary is folded.
 
     Raises:
         SettingError: there is no such topic, a topic has no words, or a word is not in the vocabulary.
@@ -88,13 +90,14 @@ def seed_weights(
             raise SettingError(f"`seed_words` names topic {topic}; topics are numbered 0 to {n_topics - 1}")
         if not words:
             raise SettingError(f"`seed_words` has no words for topic {topic}; give some, or leave the topic out")
-        missing = [word for word in words if word not in place]
+        folded = {word: word if word in place else fold(word) for word in words}
+        missing = [word for word in words if folded[word] not in place]
         if missing:
-            hints = ((word, similar(word, place)) for word in missing[:_NAMED])
+            hints = ((word, similar(folded[word], place)) for word in missing[:_NAMED])
             named = ", ".join(f"{word!r} ({hint})" if hint else repr(word) for word, hint in hints)
             raise SettingError(
                 f"seed words outside the vocabulary: {named}{' and more' if len(missing) > _NAMED else ''}; give other "
                 "words, or keep these with a lower `min_df`, a higher `max_df` or another tokenizer"
             )
-        seeds[[place[word] for word in words], int(topic)] = SEED_STRENGTH
+        seeds[[place[folded[word]] for word in words], int(topic)] = SEED_STRENGTH
     return seeds

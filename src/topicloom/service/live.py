@@ -229,9 +229,9 @@ class ServedState:
         """The words that stand for each topic with their probabilities, best first."""
         ids = self.model.topic_ids(_WORDS_PER_TOPIC)
         probabilities = np.take_along_axis(self.model.components_, ids, axis=1).tolist()
-        vocabulary = self.model.vocabulary_
+        words = self.topics.written_words
         return [
-            [(vocabulary[word], p) for word, p in zip(row, values, strict=True)]
+            [(words[word], p) for word, p in zip(row, values, strict=True)]
             for row, values in zip(ids.tolist(), probabilities, strict=True)
         ]
 

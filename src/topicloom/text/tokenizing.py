@@ -1088,6 +1088,13 @@ def fold_of(tokenizer: object) -> Fold:
     return tokenizer.fold if isinstance(tokenizer, Tokenizer) else str.casefold
 
 
+def fold_word_of(tokenizer: object) -> Fold:
+    """Return the function that folds a word as a tokenizer does; tokens of the user stay as they are."""
+    if not isinstance(tokenizer, Tokenizer):
+        return str
+    return lambda word: tokenizer.fold_word(normalise(word))
+
+
 def token_spans(text: str, tokens: Iterable[str], fold: Fold = str.casefold) -> list[Span | None]:
     """Return where each token begins and ends in a text; None for one that is not found.
 

@@ -6,7 +6,8 @@ import csv
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from ..files import (
     require_writable,
     write_manifest,
 )
-from ..ranking import NAME_CANDIDATES, complete_names, topic_word_ids
+from ..ranking import NAME_CANDIDATES, as_written, complete_names, topic_word_ids
 
 if TYPE_CHECKING:  # the documents of a run take long to import, and its topics are read without them
     from ..corpus import Corpus
@@ -45,6 +46,7 @@ MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY, NEIGHBOURS})
 EDITS = "edits.yaml"  # what the service stores in a run
 COMPONENTS = "components_"
 MODEL_FORMAT = "model_format"  # the entry with `TopicModel.model_format`; older files have none, which means 1
+SPELLINGS = "spellings"  # the entry with `TopicModel.spellings_`; a model without any has none
 _SEALED = 3  # the first version whose config.json has a checksum
 FORMAT_VERSION = 3  # version 1 has no edits; versions 1 and 2 have no checksum of config.json
 
@@ -69,12 +71,19 @@ class SavedTopics:
         vocabulary: the V words.
         word_counts: (V,) tokens of each word in the training corpus.
         names: the name that each topic was given, None for one without; None if no topic was named.
+        spellings: how texts write words whose form in the vocabulary is another one: {"strasse": "straße"}.
     """
 
     components: npt.NDArray[Any]
     vocabulary: list[str]
     word_counts: npt.NDArray[Any]
     names: list[str | None] | None = None
+    spellings: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The V words as texts write them, to be read."""
+        return as_written(self.vocabulary, self.spellings)
 
     @property
     def given_names(self) -> list[str | None]:
@@ -85,18 +94,20 @@ class SavedTopics:
     def topic_names(self) -> list[str]:
         """A name for each topic: the one that it was given, or else three of its words (`ranking.complete_names`)."""
         ids = self.word_ids(NAME_CANDIDATES)
-        words = [[self.vocabulary[word] for word in row] for row in ids]
+        words = [[self.words[word] for word in row] for row in ids]
         return complete_names(self.given_names, words, np.take_along_axis(self.components, ids, axis=1).tolist())
 
-    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
+    def topics(self, top_n: int = 10, relevance: float | None = None, *, written: bool = False) -> list[list[str]]:
         """Return the words that stand for each topic, best first.
 
         Args:
             top_n: the number of words of a topic; there are fewer if the vocabulary has fewer.
             relevance: 1 ranks words by probability, 0 by lift (p(w|k) / p(w)). None is the rule of the package, a
                 relevance of 0.5 with little effect of the lift of rare words.
+            written: whether words have the form that texts commonly have, and not that of the vocabulary.
         """
-        return [[self.vocabulary[word] for word in row] for row in self.word_ids(top_n, relevance)]
+        words = self.words if written else self.vocabulary
+        return [[words[word] for word in row] for row in self.word_ids(top_n, relevance)]
 
     def word_ids(self, top_n: int = 10, relevance: float | None = None) -> npt.NDArray[np.intp]:
         """Return the words that `topics` returns as columns of components: (K, min(top_n, V))."""
@@ -198,7 +209,22 @@ def read_topics(directory: str | Path) -> SavedTopics:
     names = config.get("topic_names")
     if names is not None and (not isinstance(names, list) or len(names) != len(components)):
         raise ModelFileError.of(folder / CONFIG, "is damaged: its topics and their names differ in number")
-    return SavedTopics(components, words, counts, names)
+    try:
+        return SavedTopics(components, words, counts, names, read_spellings(config))
+    except ValueError as error:
+        raise ModelFileError.of(folder / CONFIG, f"is damaged: {error}") from None
+
+
+def read_spellings(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the written forms of words in config.json; a model of an earlier version has none.
+
+    Raises:
+        ValueError: they are not words.
+    """
+    found = config.get(SPELLINGS, {})
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise ValueError(f"{SPELLINGS!r} is {found!r:.60}, and not the written form of each word")
+    return found
 
 
 def load_model(run: Path, device: str, allow: Iterable[str], encoder: Any = None) -> Any:

@@ -292,8 +292,8 @@ class HasTopics(Protocol):
     def given_names(self) -> list[str | None]:
         """The name that each topic was given; None for one without."""
 
-    def topics(self, top_n: int = 10, relevance: float | None = None) -> list[list[str]]:
-        """Return the words that stand for each topic, best first."""
+    def topics(self, top_n: int = 10, relevance: float | None = None, *, written: bool = False) -> list[list[str]]:
+        """Return the words that stand for each topic, best first, as in the vocabulary or as texts write them."""
 
 
 class Topic(TypedDict):
@@ -357,7 +357,7 @@ def describe(
         top_n: how many words a topic has.
         relevance: how words are ranked, from 0 (by lift) to 1 (by probability); None is the package's rule.
     """
-    words = topics.topics(top_n, relevance)
+    words = topics.topics(top_n, relevance, written=True)
     known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
     names = topics.given_names
     return [Topic(topic=k, name=names[k], share=known[k], words=words[k]) for k in range(len(words))]
@@ -406,7 +406,7 @@ def write_documents(
     Raises:
         MissingExtraError: a .parquet file without pyarrow.
     """
-    rows = _Rows(topics.topics(_WORDS_OF_MAIN_TOPIC), topics.given_names, texts)
+    rows = _Rows(topics.topics(_WORDS_OF_MAIN_TOPIC, written=True), topics.given_names, texts)
     if not isinstance(target, Path):
         _write_csv(target, parts, rows, excel)
     elif target.suffix.lower() == ".parquet":

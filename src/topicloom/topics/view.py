@@ -189,6 +189,11 @@ class Topics:
         return self._topics.vocabulary
 
     @property
+    def written_words(self) -> list[str]:
+        """The V words as the texts commonly write them, to be read: straße for strasse."""
+        return self._topics.words
+
+    @property
     def word_counts(self) -> Array:
         """(V,) the tokens of each word in the training documents."""
         return self._topics.word_counts
@@ -254,7 +259,8 @@ class Topics:
         return f"Topics({counted(self.n_topics, 'topic')}, {counted(len(self.documents), 'document')})"
 
     def _repr_html_(self) -> str:
-        rows = zip(range(self.n_topics), self.shares.tolist(), self.names, self._topics.topics(), strict=True)
+        words = self._topics.topics(written=True)
+        rows = zip(range(self.n_topics), self.shares.tolist(), self.names, words, strict=True)
         return html_table(
             ["topic", "share", "name", "words"], [[k, f"{s:.1%}", *rest] for k, s, *rest in rows], repr(self)
         )
@@ -277,8 +283,9 @@ class Topics:
             2
         """
         if isinstance(topic, str):
-            if topic in self.names:
-                return self.names.index(topic)
+            for names in (self.names, self._folded_names):
+                if topic in names:
+                    return names.index(topic)
             shown = (f"{number} {name!r}" for number, name in enumerate(self.names))  # a default name has commas
             raise InputError(f"there is no topic named {topic!r}; {nearest(topic, self.names, shown)}")
         if isinstance(topic, bool) or not isinstance(topic, Integral):
@@ -322,7 +329,7 @@ class Topics:
                 "name": list(self.names),
                 "share": [float(share) for share in self.shares],
                 "documents": counts.tolist(),
-                "words": self._topics.topics(n_words),
+                "words": self._topics.topics(n_words, written=True),
                 "representative": [[self.documents.ids[row] for row in rows] for rows in typical],
                 "coherence": document_npmi(ids.tolist(), self.corpus.counts).per_topic.tolist(),
                 "exclusivity": (in_topic / np.maximum(in_all, 1e-300)).mean(axis=1).tolist(),
@@ -373,7 +380,7 @@ class Topics:
         """
         k = self.number_of(topic)
         words = self._topics.word_ids(n, relevance)[k]
-        return [(self.vocabulary[word], float(self.components[k, word])) for word in words]
+        return [(self.written_words[word], float(self.components[k, word])) for word in words]
 
     def word_table(self, n_words: int = 20) -> Table:
         """Return the words of all topics: topic, name, rank, word, probability.
@@ -440,7 +447,8 @@ class Topics:
         rows = []
         fold = fold_of(self.corpus.tokenizer)
         for row in chosen.tolist():
-            words = self._typical_words(row, k)
+            typical_columns = self._typical_words(row, k)
+            words = [self.vocabulary[word] for word in typical_columns]
             text = None if found.texts is None else found.texts[row]
             time = None if found.times is None or np.isnat(found.times[row]) else found.times[row].item()
             rows.append(
@@ -450,7 +458,7 @@ class Topics:
                     "share": float(found.theta[row, k]),
                     "label": None if found.labels is None else found.labels[row],
                     "time": time,
-                    "words": words,
+                    "words": [self.written_words[word] for word in typical_columns],
                     "text": text if text is None or length is None else excerpt(text, words, length, fold),
                 }
             )
@@ -611,7 +619,7 @@ class Topics:
             found = self.model.infer(corpus)
             weights = self._theta_of_nearest(query) if found.empty[0] else found.theta[0]
             if weights is None:
-                clue = similar(query.strip(), self.vocabulary) or "give other words"
+                clue = similar(query.strip(), self.written_words) or "give other words"
                 raise InputError(f"the model knows no word of {query.strip()!r:.60}; {clue}")
             by_vector = self.model.reads_vectors and corpus.vectors is not None and bool(corpus.vectors[0].any())
             if not (found.empty[0] or by_vector):
@@ -619,7 +627,7 @@ class Topics:
         else:
             likely = self.components[:, word] * np.maximum(self.shares, 1e-12)
             weights = likely / max(float(likely.sum()), 1e-300)
-        words = self._topics.topics()
+        words = self._topics.topics(written=True)
         order = np.argsort(-weights, kind="stable")[:n].tolist()
         rows = [{"topic": k, "name": self.names[k], "weight": float(weights[k]), "words": words[k]} for k in order]
         return Table.of(rows, f"Topics of {query.strip()!r:.60}", ("topic", "name", "weight", "words"))
@@ -647,7 +655,7 @@ class Topics:
         from .hierarchy import hierarchy
 
         return hierarchy(
-            self.components, self.documents.theta, self.word_counts, self.vocabulary, empty=self.documents.empty,
+            self.components, self.documents.theta, self.word_counts, self.written_words, empty=self.documents.empty,
             names=self.names, word_weight=word_weight, method=method, top_n=n_words,
         )  # fmt: skip
 
@@ -894,15 +902,17 @@ class Topics:
 
         require_whole("n", n)
         words, topics = self.vectors()
-        word = self.vocabulary.index(item) if isinstance(item, str) and item in self.vocabulary else None
+        word = self._columns.get(item) if isinstance(item, str) else None
+        if word is None and isinstance(item, str) and item not in self.names:
+            word = self._known_word(item)
         if word is None and isinstance(item, str) and item not in self.names:
             numbers = f"the topics are 0 to {len(self.names) - 1}" if item.removeprefix("-").isdecimal() else ""
-            advice = numbers or similar(item, [*self.vocabulary, *self.names]) or "give a word of its vocabulary"
+            advice = numbers or similar(item, [*self.written_words, *self.names]) or "give a word of its vocabulary"
             raise InputError(f"the model knows no word {item!r:.60}, and has no topic of this name; {advice}")
         topic = None if word is not None else self.number_of(item)
         vector = topics[topic] if word is None else words[word]
         rows = [
-            {"kind": "word", "item": self.vocabulary[row], "name": self.vocabulary[row], "similarity": cosine}
+            {"kind": "word", "item": self.vocabulary[row], "name": self.written_words[row], "similarity": cosine}
             for row, cosine in nearest_of(words, vector, int(n), word)
         ]
         if topic is None or self._embedding() is not None:
@@ -1151,7 +1161,7 @@ class Topics:
         """
         from .export import pyldavis_data
 
-        return pyldavis_data(self.components, self.vocabulary, self.corpus, self.documents.theta)
+        return pyldavis_data(self.components, self.written_words, self.corpus, self.documents.theta)
 
     def to_topicwizard(self) -> dict[str, Any]:
         """Return the TopicData of topicwizard: `topicwizard.visualize(topic_data=topics.to_topicwizard())`.
@@ -1169,7 +1179,7 @@ class Topics:
             return np.asarray(self.model.transform(list(texts)))
 
         return topicwizard_data(
-            self.components, self.vocabulary, self.corpus, self.documents.theta, self.names, transform
+            self.components, self.written_words, self.corpus, self.documents.theta, self.names, transform
         )
 
     def to_datamapplot(
@@ -1274,21 +1284,21 @@ class Topics:
 
     # Helpers: tokens, rows and columns of the documents and of the vocabulary.
 
-    def _typical_words(self, row: int, k: int) -> list[str]:
-        """Return the words of a document that are most typical of a topic, best first."""
+    def _typical_words(self, row: int, k: int) -> list[int]:
+        """Return the columns of the words of a document that are most typical of a topic, best first."""
         from .typical import typical_words
 
         counts = self.corpus.counts
         place = slice(counts.indptr[row], counts.indptr[row + 1])
         theta = self.documents.theta[row]
         words = typical_words(counts.indices[place], counts.data[place], theta, self.components, self.word_counts, k)
-        return [self.vocabulary[word] for word in words]
+        return [int(word) for word in words]
 
     def _words_by(self, topic: Any, column: str, groups: Array, group_names: Sequence[str], n_words: int) -> Table:
         from .shares import words_by_group
 
         return words_by_group(
-            self.corpus.counts, self.documents.theta, self.components, self.vocabulary, groups, group_names,
+            self.corpus.counts, self.documents.theta, self.components, self.written_words, groups, group_names,
             self.number_of(topic), column, n_words,
         )  # fmt: skip
 
@@ -1299,14 +1309,14 @@ class Topics:
         from .naming import names_by_function, names_by_phrase, names_by_words
 
         if callable(rule):
-            words = self._topics.topics(n_words)
+            words = self._topics.topics(n_words, written=True)
             texts: list[list[str]] = [[] for _ in words]
             if self.documents.texts is not None:
                 for k in topics:
                     texts[k] = list(self.documents_of(k, n_documents, length=length)["text"])
             return names_by_function(rule, words, texts, topics)
         ranked = self._topics.word_ids(_NAMING_WORDS)
-        names = names_by_words(self.components, ranked.tolist(), self.vocabulary)
+        names = names_by_words(self.components, ranked.tolist(), self.written_words)
         if rule == "phrase" and self.documents.texts is not None:
             names = names_by_phrase([self._phrases(k, ranked[k]) for k in range(len(names))], names)
         return {k: names[k] for k in topics}
@@ -1366,6 +1376,11 @@ class Topics:
         theta = np.asarray(found.theta[row], np.float64)
         names, fold = list(self.names), fold_of(corpus.tokenizer)
         return coloured_text(text, words, self._columns, theta, self.components, names, fold)
+
+    @cached_property
+    def _folded_names(self) -> list[str]:
+        """The names of topics with the words of the vocabulary."""
+        return replace(self._topics, spellings={}).topic_names
 
     @cached_property
     def _columns(self) -> dict[str, int]:
@@ -1443,7 +1458,9 @@ def _fitted(model: Any) -> Any:
 
 
 def _topics_of(model: Any) -> SavedTopics:
-    return SavedTopics(model.components_, model.vocabulary_, model.word_counts_, model.given_names)
+    return SavedTopics(
+        model.components_, model.vocabulary_, model.word_counts_, model.given_names, getattr(model, "spellings_", {})
+    )
 
 
 def _itself(model: Any) -> Any:  # which can be pickled, as a lambda cannot

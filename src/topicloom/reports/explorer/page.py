@@ -338,7 +338,9 @@ def _words_part(topics: Topics) -> str:
         "largest": largest.astype(np.float32),
         "counts": topics.word_counts.astype(np.float32),
     }
-    return pack({"vocabulary": topics.vocabulary}, arrays)
+    pairs = zip(topics.vocabulary, topics.written_words, strict=True)
+    folded = {column: word for column, (word, written) in enumerate(pairs) if word != written}
+    return pack({"vocabulary": topics.written_words, "folded": folded}, arrays)
 
 
 def _texts_part(topics: Topics, chosen: Array) -> tuple[str, int | None, str]:
@@ -363,7 +365,7 @@ def _texts(topics: Topics, rows: Sequence[int]) -> tuple[list[str], str]:
     tokens = documents.fields.tokens
     if tokens is not None:
         return [" ".join(tokens[row]) for row in rows], "tokens"
-    counts, vocabulary = topics.corpus.counts, topics.vocabulary
+    counts, vocabulary = topics.corpus.counts, topics.written_words
     found = []
     for row in rows:
         place = slice(counts.indptr[row], counts.indptr[row + 1])
@@ -446,7 +448,7 @@ def class_shares(topics: Topics) -> dict[str, Any] | None:
         (np.ones(int((codes >= 0).sum())), (codes[codes >= 0], np.flatnonzero(codes >= 0))),
         shape=(len(names), len(codes)),
     )
-    typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.vocabulary, _WORDS_OF_CLASS)
+    typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.written_words, _WORDS_OF_CLASS)
     words = [[word for word, *_ in row] for row in typical]
     return {"names": names, "words": words} | _rows(found)
 

@@ -253,7 +253,7 @@ def _words(topics: Topics, options: Options, language: Language) -> list[Figure]
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     placed = project(vectors / np.where(lengths > 0, lengths, 1), options.projection, options.random_state)
     note = words.WORD_MAP(language, method=_method(options, language))
-    shown = [topics.vocabulary[word] for word in mapped]
+    shown = [topics.written_words[word] for word in mapped]
     figure = word_map(
         placed[: len(mapped)], placed[len(mapped) :], shown, list(owners.values()), _names(topics), note=note,
         order=topics.hierarchy().order, font=options.font,
@@ -266,7 +266,7 @@ def _best_words(topics: Topics, top_n: int) -> tuple[list[list[str]], npt.NDArra
     all_scores = word_scores(topics.components, topics.word_counts)  # (K, V)
     best = top_words(all_scores, top_n)  # (K, n)
     scores = np.take_along_axis(all_scores, best, axis=1)
-    return [[topics.vocabulary[word] for word in row] for row in best], scores
+    return [[topics.written_words[word] for word in row] for row in best], scores
 
 
 def _bars(topics: Topics, options: Options, language: Language) -> list[Figure]:
