@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import logging
 import shutil
@@ -187,6 +188,15 @@ def test_an_incomplete_line_of_the_journal_costs_its_trial_alone(tmp_path):
     journal.write_bytes(b"{}\n" + journal.read_bytes())
     with pytest.raises(InputError, match=r"study\.journal is damaged"):
         tune(PLANTED, MODEL, 3, trials=2, out=tmp_path)
+
+
+def test_a_journal_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def full(self, logs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pytest.importorskip("optuna").storages.journal.JournalFileBackend, "append_logs", full)
+    with pytest.raises(OSError, match=r"No space left on device.*study\.journal"):
+        tune(PLANTED, MODEL, 3, trials=1, out=tmp_path)
 
 
 def test_a_search_under_way_is_not_disturbed(tmp_path):

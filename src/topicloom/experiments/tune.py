@@ -25,7 +25,7 @@ from sklearn.base import clone
 from .._version import __version__
 from ..display import html_table
 from ..errors import InputError, MissingExtraError, SettingError
-from ..files import atomic_file, lock_directory, read_json, write_json
+from ..files import atomic_file, full_disk_names, lock_directory, read_json, write_json
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models import REGISTRY
 from ..models.base import TopicModel
@@ -547,13 +547,20 @@ def open_study(folder: Path) -> Iterator[Any]:
         def release(self) -> None:
             pass
 
+    class Journal(JournalFileBackend):
+        """A journal whose file is named where a line cannot be written."""
+
+        def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            with full_disk_names(journal):
+                super().append_logs(logs)
+
+    journal = folder / "study.journal"
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        journal = folder / "study.journal"
         _remove_incomplete_line(journal)
         try:
-            storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal), Unlocked(str(journal))))
+            storage = optuna.storages.JournalStorage(Journal(str(journal), Unlocked(str(journal))))
             study = optuna.create_study(
                 storage=storage, study_name="topicloom", direction="maximize", load_if_exists=True
             )
@@ -570,7 +577,7 @@ def _remove_incomplete_line(journal: Path) -> None:
     """Remove what a killed process left at the end, because Optuna would append its next line to it."""
     if not journal.is_file():
         return
-    with journal.open("rb+") as file:
+    with full_disk_names(journal), journal.open("rb+") as file:
         content = file.read()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
