@@ -92,6 +92,7 @@ def test_an_exception_is_a_row_with_an_error(work, tmp_path, n_jobs):
     found = done(work.fail, tmp_path, n_jobs)
     assert found == {0: 0, 1: "KeyError: 'name'", 2: "MemoryError: ", 3: 9}
     assert described(InputError("a  sentence")) == "a sentence"
+    assert described(OSError(28, "No space left", "a.npy")) == "a.npy: No space left"
     assert done(work.square, tmp_path, 1) == {1: 1, 2: 4}  # errors are tried again
 
 

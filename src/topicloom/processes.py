@@ -65,9 +65,13 @@ def _short_spinning() -> dict[str, str]:
 
 
 def described(error: Exception) -> str:
-    """Return an error as one line. An `InputError` is a sentence already; any other error is preceded by its class."""
+    """Return an error as one line, preceded by its class unless it is an `InputError` or an error about a file."""
     message = " ".join(str(error).split())
-    return (message if isinstance(error, InputError) else f"{type(error).__name__}: {message}")[:_ERROR_LENGTH]
+    if isinstance(error, OSError) and error.strerror and (place := error.filename2 or error.filename):
+        message = f"{os.fsdecode(place)}: {error.strerror}"  # as the command line says it
+    elif not isinstance(error, InputError):
+        message = f"{type(error).__name__}: {message}"
+    return message[:_ERROR_LENGTH]
 
 
 # What all pools have in common.
