@@ -147,6 +147,20 @@ def test_a_full_disk_is_an_error_naming_the_file(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_a_probe_that_cannot_be_removed_is_removed_later(tmp_path, monkeypatch):
+    def broken(path):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rmdir", broken)
+        writing.require_writable(tmp_path / "run")
+    assert len(names(tmp_path)) == 1
+    monkeypatch.setattr(writing, "_marks_here", set())  # as in another process
+    with atomic_directory(tmp_path / "run", "mark"):
+        pass
+    assert names(tmp_path) == ["run"]
+
+
 def test_an_error_of_an_inner_writer_names_the_outer_place(tmp_path):
     with pytest.raises(InputError) as caught, atomic_directory(tmp_path / "run", "mark") as folder:
         raise InputError(f"{folder / 'model'} cannot be written")

@@ -125,9 +125,10 @@ def try_place(path: Path) -> None:
     longest = os.pathconf(above, "PC_NAME_MAX") if hasattr(os, "pathconf") else _LONGEST_NAME
     if any(len(os.fsencode(name)) > longest for name in missing):
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
-    probe = temporary_name(above / "new")
+    probe = temporary_name(above / missing[-1])
     probe.mkdir()
-    probe.rmdir()
+    with suppress(OSError):  # a later process that writes there removes it
+        probe.rmdir()
 
 
 def can_be_replaced(folder: Path) -> bool:
