@@ -1,9 +1,10 @@
-"""What the processes of test_distributed.py do; each is started as `python tests/ranks.py TASK FOLDER`."""
+"""What the processes of test_distributed.py do. They are forked where that is possible, which saves their imports."""
 
 from __future__ import annotations
 
 import json
 import logging
+import multiprocessing
 import os
 import sys
 from dataclasses import replace
@@ -35,7 +36,7 @@ MODELS = {
 }
 
 
-def corpus(n_docs: int = 401, *, vectors: bool = False) -> tl.Corpus:
+def corpus(n_docs: int = 241, *, vectors: bool = False) -> tl.Corpus:
     """Documents of five topics in the order of their main topic, so that the parts of the ranks differ.
 
     Args:
@@ -177,15 +178,36 @@ def out_of_memory(folder: Path) -> None:
     assert [row["epoch"] for row in model.history_] == [1, 2, 3, 4]
 
 
-def main() -> None:
+def work(tasks: list[str], folder: Path, known: dict[str, str], output: Path) -> None:
+    """Do tasks as the process that the environment `known` describes. What it prints is written to a file."""
+    os.environ.update(known)
+    sys.stdout = sys.stderr = output.open("w", buffering=1, encoding="utf-8")
     logging.getLogger("topicloom").setLevel(logging.ERROR)
     torch.set_num_threads(1)
-    known = (same_as_one_process, refusals, own_noise, fits, checkpoints, out_of_memory)
-    tasks = {task.__name__: task for task in known}
+    functions = (same_as_one_process, refusals, own_noise, fits, checkpoints, out_of_memory)
+    by_name = {function.__name__: function for function in functions}
     with join():
-        for name in sys.argv[1].split(","):
-            tasks[name](Path(sys.argv[2]))
+        for task in tasks:
+            by_name[task](folder)
 
 
-if __name__ == "__main__":
-    main()
+def started(tasks: list[str], folder: Path, environments: list[dict[str, str]]) -> list[tuple[int, str]]:
+    """Start a process for each environment, and return the exit codes and outputs."""
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    outputs = [folder / f"output-{number}" for number in range(len(environments))]
+    processes = [
+        context.Process(target=work, args=(tasks, folder, known, output))
+        for known, output in zip(environments, outputs, strict=True)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        for process in processes:
+            process.join(300)
+        return [
+            (process.exitcode, output.read_text(encoding="utf-8"))
+            for process, output in zip(processes, outputs, strict=True)
+        ]
+    finally:
+        for process in processes:
+            process.kill()

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,19 +17,22 @@ from ranks import MODELS, corpus
 from topicloom.distributed import current, join
 from topicloom.errors import SettingError
 
-RANKS = [sys.executable, str(Path(__file__).with_name("ranks.py"))]
+
+def environments(n_ranks: int) -> list[dict[str, str]]:
+    """Return what torchrun puts into the environment of each process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    known = {
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(n_ranks), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    return [known | {"RANK": str(rank)} for rank in range(n_ranks)]
 
 
 def start(command: list[str], n_ranks: int) -> list[tuple[int, str]]:
     """Start a command as so many processes, as torchrun does, and return the exit codes and outputs."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    known = os.environ | {
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(n_ranks), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    started = [subprocess.Popen(command, env=known | {"RANK": str(rank)}, **pipes) for rank in range(n_ranks)]
+    started = [subprocess.Popen(command, env=os.environ | each, **pipes) for each in environments(n_ranks)]
     try:
         outputs = [each.communicate(timeout=300)[0] for each in started]
         return [(each.returncode, output) for each, output in zip(started, outputs, strict=True)]
@@ -43,7 +45,9 @@ def start(command: list[str], n_ranks: int) -> list[tuple[int, str]]:
 def fits(tmp_path_factory):
     """The histories and topics of fits by one process and by two."""
     folder = tmp_path_factory.mktemp("fits")
-    for code, output in start([*RANKS, "same_as_one_process,refusals,own_noise,fits", str(folder)], 2):
+    for code, output in ranks.started(
+        ["same_as_one_process", "refusals", "own_noise", "fits"], folder, environments(2)
+    ):
         assert code == 0, output
     ranks.fits(folder)
     return [json.loads((folder / f"fits-{n}.json").read_text()) for n in (1, 2)]
@@ -64,11 +68,11 @@ def test_two_processes_learn_what_one_learns(fits, name):
 
 def test_a_fit_goes_on_after_a_process_has_died(fits, tmp_path):
     (tmp_path / "dies").touch()
-    (code, output), _ = start([*RANKS, "checkpoints", str(tmp_path)], 2)
+    (code, output), _ = ranks.started(["checkpoints"], tmp_path, environments(2))
     assert code == 3
     assert "process 0 of 2 can no longer reach the others" in output
     (tmp_path / "dies").unlink()
-    assert [code for code, _ in start([*RANKS, "checkpoints", str(tmp_path)], 2)] == [0, 0]
+    assert [code for code, _ in ranks.started(["checkpoints"], tmp_path, environments(2))] == [0, 0]
     resumed = np.load(tmp_path / "topics.npz")
     assert resumed["resumed"] == 10
     np.testing.assert_array_equal(resumed["topics"], np.array(fits[1]["Loom"]["topics"], np.float32))
@@ -77,7 +81,7 @@ def test_a_fit_goes_on_after_a_process_has_died(fits, tmp_path):
 
 
 def test_a_process_that_fails_alone_says_why(tmp_path):
-    for code, output in start([*RANKS, "out_of_memory", str(tmp_path)], 2):
+    for code, output in ranks.started(["out_of_memory"], tmp_path, environments(2)):
         assert code == 0, output
 
 
