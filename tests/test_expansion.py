@@ -124,7 +124,7 @@ def test_vectors_find_groups_of_short_texts(kind):
     model = kind(**settings).fit(CORPUS)
     theta = model.transform(NEW)
     assert purity(theta, NEW_GROUP) > 0.95
-    without = kind(**settings).fit(tl.Corpus.from_counts(COUNTS))
+    without = kind(**{**settings, "epochs": 1}).fit(tl.Corpus.from_counts(COUNTS))
     assert model.word_counts_.tolist() == without.word_counts_.tolist() == COUNTS.sum(0).tolist()
     assert model.n_lent_tokens_ == 20 * 240
     # A document without words has topics by its vector.

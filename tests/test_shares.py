@@ -113,10 +113,11 @@ def test_the_discrepancy_from_a_prior_does_not_move_the_shares(make):
 
 @pytest.mark.parametrize("name", [name for name in VARIATIONAL if name != "GMNTM"])
 def test_only_the_default_lets_the_divergence_change(name):
-    low, high = divergences(name, "mean", (0.1, 10.0), epochs=40)
+    epochs = 40 if name.split()[-1] in ("implicit", "rsvi", "icdf") else 12  # their divergence changes slowly
+    low, high = divergences(name, "mean", (0.1, 10.0), epochs)
     assert low > 1.2 * high
     free = low / high
-    low, high = divergences(name, "fixed", (0.1, 10.0), epochs=40)
+    low, high = divergences(name, "fixed", (0.1, 10.0), epochs)
     assert low / high < 1 + (free - 1) / 2
 
 
