@@ -1,12 +1,16 @@
 """Let every operation that writes fail once, under every command that writes: the old or the new stays, and is whole.
 
-    python tests/soak/faults.py [--only train] [--report benchmarks/faults.md]
+    python tests/soak/faults.py [--only train] [--jobs 2] [--report benchmarks/faults.md]
 
-Each command runs in a process of its own. A filter of the kernel (seccomp) reports each of its system calls that opens
-a file for writing, writes, flushes, renames, links, removes or makes a directory, whatever library makes it. First the
-calls are counted. Then the command runs again for each of them: call number n fails as on a full or broken disk, alone
-("once") or with all later ones of a full disk ("on"). After each run, the earlier result or the new one must be there
-and whole, the command must end with one sentence or go on, and the same command without a fault must then succeed.
+Each command runs in a forked process, which has the modules already and writes a small picture in place of each one. A
+filter of the kernel (seccomp) reports each of its system calls that opens a file for writing, writes, flushes, renames,
+links, removes or makes a directory, whatever library makes it. First the calls are counted. Then the command runs again
+for each of them: call number n fails as on a full or broken disk, alone ("once") or with all later ones of a full disk
+("on"). After each run, the earlier result or the new one must be there and whole, the command must end with one
+sentence that names the place or go on, and the same command without a fault must then succeed. (That is tried once
+for faults that leave the same files.)
+
+With --only, the rows of other commands stay in the report.
 
 To test another command, add a line to `commands`.
 """
@@ -14,30 +18,37 @@ To test another command, add a line to `commands`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import errno
 import fcntl
+import gc
+import hashlib
 import json
+import multiprocessing
 import os
 import platform
+import random
 import re
 import select
 import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-SECONDS = 120  # after which a command counts as a hang
+SECONDS = 600  # after which a command counts as a hang
 
 # System calls by the machine: the number of each, its kind, and where its file is: the arguments with a directory's
 # handle (None is the present directory) and with a path, or the argument with a handle.
@@ -267,6 +278,7 @@ class Command:
 
     Attributes:
         action: does the work, and returns the exit code, or None for 0.
+        out: what is written, which the sentence of an error must name.
         state: reads all of the result, and returns it, or None where there is none. Raises on what is not whole.
         earlier: makes the earlier result; None begins without one.
         again: goes on after a fault; None is `action`.
@@ -275,6 +287,7 @@ class Command:
     """
 
     action: Callable[[], Any]
+    out: str
     state: Callable[[], Any]
     earlier: Callable[[], Any] | None = None
     again: Callable[[], Any] | None = None
@@ -369,6 +382,33 @@ def of_edits(folder: str) -> Any:
         live.close()
 
 
+def of_index(folder: str) -> Any:
+    """Return whether a run has an index of its documents, which must be whole."""
+    file = Path(folder, "search.sqlite")
+    if not file.exists():
+        return False
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("SELECT count(*) FROM documents").fetchone() == (N_LINES,)
+    return True
+
+
+def of_vectors(folder: str) -> Any:
+    """Return a corpus whose texts have vectors."""
+    import topicloom as tl
+
+    return tl.Corpus.load(folder).vectors[:].tobytes() if Path(folder).exists() else None
+
+
+def started() -> None:
+    """Start the service and read a document."""
+    from topicloom.service.live import Live
+
+    live = Live.open(Path("run"))
+    live.document(0)
+    live.close()
+
+
 def edited(name: str) -> Callable[[], int]:
     """Return a request to the service that names a topic. A refusal is printed as the command line does."""
 
@@ -391,93 +431,190 @@ def edited(name: str) -> Callable[[], int]:
     return call
 
 
-FAST = ("--model", "gsm", "--topics", "3", "--epochs", "2", "--monitor", "none", "--device", "cpu", "--min-df", "1")
-TRAIN = ("train", "news.txt", *FAST, "--out", "out", "--quiet")
-COMPARE = ("compare", "news.txt", "--models", "gsm:epochs=1,lda:epochs=1", "--topics", "2", "--seeds", "1", "--quiet")
+def stopped() -> None:
+    """Train until Ctrl-C after the first epoch, which leaves a checkpoint."""
+    from topicloom.reports import run
+
+    def stop(log: Any, row: Any) -> None:
+        raise KeyboardInterrupt
+
+    run._Log.on_epoch = stop  # of this forked process
+    with suppress(SystemExit):
+        topicloom(*PLAIN)()
+
+
+OUT = "run-2"  # the directory that most commands write
+N_LINES = 40
+READ = ("--text", "text", "--label", "label", "--timestamp", "date", "--language", "en", "--min-df", "1", "--quiet")
+FIT = ("--model", "gsm", "--topics", "3", "--epochs", "2", "--monitor", "none", "--device", "cpu")
+TRAIN = ("train", "news.csv", *FIT, *READ, "--out", OUT)
+PLAIN = (*TRAIN, "--no-explorer")
+SEARCH = ("--topics", "2", *READ, "--out", OUT)
+EXPORTS = {
+    "topics": "topics.csv", "words": "words.csv", "documents": "documents.parquet", "pyldavis": "pyldavis.json",
+    "topicwizard": "wizard.joblib", "datamapplot": "map.npz", "word2vec": "vectors.txt",
+}  # fmt: skip
 
 
 def commands() -> dict[str, Command]:
     """Return the commands that write, by name."""
-    old = topicloom(*TRAIN, "--seed", "1")
-    new, named = partial(of_run, "out"), topicloom("name", "run", "--out", "out", "--quiet")
-    exports = {
-        "topics": "topics.csv", "words": "words.csv", "documents": "documents.parquet", "pyldavis": "pyldavis.json",
-        "topicwizard": "wizard.joblib", "datamapplot": "map.npz", "word2vec": "vectors.txt",
-    }  # fmt: skip
+    new = partial(of_run, OUT)
+    named = without_pictures(topicloom("name", "plain", "--out", OUT, "--quiet"))
+    old = without_pictures(topicloom(*PLAIN, "--seed", "1"))
+    resumed = without_pictures(topicloom(*PLAIN, "--resume"))
+    further = ("train", "--continue", OUT, "--epochs", "+1", "--quiet")
+    prepared = ("prepare", "news.csv", *READ, "--out", OUT)
+    pictures = ("figures", "run", "--kind", "sparsity,similarity", "--out", "pictures", "--quiet")
+
+    def to_file(*arguments: str, file: str) -> Command:
+        return Command(topicloom(*arguments, file, "--quiet"), file, partial(of_file, file))
+
     return {
         "prepare": Command(
-            topicloom("prepare", "news.txt", "--out", "out", "--min-df", "1", "--overwrite", "--quiet"),
-            partial(of_corpus, "out"),
-            topicloom("prepare", "news.txt", "--out", "out", "--min-df", "3", "--quiet"),
+            topicloom(*prepared, "--overwrite"), OUT, partial(of_corpus, OUT), topicloom(*prepared, "--min-df", "10")
         ),
-        "train": Command(topicloom(*TRAIN), new, again=topicloom(*TRAIN, "--resume")),
+        "prepare --encoder": Command(
+            topicloom(*prepared, "--encoder", "encoder:encode"), OUT, partial(of_vectors, OUT),
+            again=topicloom(*prepared, "--encoder", "encoder:encode", "--overwrite"),
+        ),
+        "train": Command(topicloom(*TRAIN), OUT, new, again=topicloom(*TRAIN, "--resume")),
+        "train --resume": Command(resumed, OUT, new, stopped),
         "train --overwrite": Command(
-            topicloom(*TRAIN, "--overwrite", "--checkpoint-every", "1 epoch"), new, old,
-            topicloom(*TRAIN, "--overwrite"),
+            without_pictures(topicloom(*PLAIN, "--overwrite", "--checkpoint-every", "1 epoch")), OUT, new, old,
+            without_pictures(topicloom(*PLAIN, "--overwrite")),
         ),
         "train --continue": Command(
-            topicloom("train", "--continue", "out", "--epochs", "+1", "--quiet"), new, old,
-            topicloom("train", "--continue", "out", "--epochs", "+1", "--quiet", "--resume"),
+            without_pictures(topicloom(*further)), OUT, new, old, without_pictures(topicloom(*further, "--resume"))
         ),
         "edit": Command(
-            topicloom("edit", "run", "--merge", "0,1", "--out", "out", "--quiet", "--overwrite"), new, named
+            without_pictures(topicloom("edit", "plain", "--merge", "0,1", "--out", OUT, "--quiet", "--overwrite")), OUT,
+            new, named,
         ),
-        "name": Command(named, new),
-        "infer": Command(
-            topicloom("infer", "run", "more.txt", "--out", "topics.csv", "--quiet"), partial(of_file, "topics.csv")
-        ),
+        "name": Command(named, OUT, new),
+        "infer": to_file("infer", "run", "more.txt", "--out", file="topics.csv"),
+        "infer to .parquet": to_file("infer", "run", "more.txt", "--out", file="topics.parquet"),
         "evaluate": Command(
-            topicloom("evaluate", "run", "--quiet"), partial(of_measures, "run"), says="the results are not stored"
+            topicloom("evaluate", "run", "--quiet"), "run", partial(of_measures, "run"),
+            says="the results are not stored",
         ),
-        "explore": Command(topicloom("explore", "run", "--out", "page.html", "--quiet"), partial(of_page, "page.html")),
+        "trends": to_file("trends", "run", "--samples", "20", "--out", file="trends.csv"),
+        "by": to_file("by", "run", "--samples", "20", "--out", file="by.xlsx"),
+        "hierarchy": to_file("hierarchy", "run", "--out", file="tree.json"),
+        "match": to_file("match", "run", "run", "--out", file="matches.tex"),
+        "match --edits": Command(
+            topicloom("match", "run", OUT, "--edits", "names.yaml", "--quiet"), "names.yaml",
+            partial(of_file, "names.yaml"), named,
+        ),
+        "explore": Command(
+            topicloom("explore", "run", "--out", "page.html", "--quiet"), "page.html", partial(of_page, "page.html")
+        ),
         "figures": Command(
-            topicloom("figures", "run", "--kind", "sparsity,similarity", "--out", "pictures", "--quiet"),
-            partial(of_pictures, "pictures"), again=topicloom(
-                "figures", "run", "--kind", "sparsity,similarity", "--out", "pictures", "--quiet", "--overwrite"
-            ), grows=True,
+            topicloom(*pictures), "pictures", partial(of_pictures, "pictures"),
+            again=topicloom(*pictures, "--overwrite"), grows=True,
         ),
         **{
-            f"export --to {kind}": Command(
-                topicloom("export", "run", "--to", kind, "--out", file, "--quiet"), partial(of_file, file)
-            )
-            for kind, file in exports.items()
+            f"export --to {kind}": to_file("export", "run", "--to", kind, "--out", file=file)
+            for kind, file in EXPORTS.items()
         },
-        "vectors": Command(
-            topicloom("vectors", "news.txt", "--size", "4", "--epochs", "1", "--min-df", "1", "--out", "vectors.txt",
-                      "--quiet"), partial(of_file, "vectors.txt"),
+        "vectors": to_file(
+            "vectors", "news.csv", "--text", "text", "--size", "4", "--epochs", "1", "--min-df", "1", "--out",
+            file="vectors.txt",
         ),
         "compare": Command(
-            topicloom(*COMPARE, "--out", "out", "--min-df", "1"), partial(of_comparison, "out"), grows=True
+            topicloom("compare", "news.csv", "--models", "gsm:epochs=1,lda:epochs=1", "--seeds", "1", *SEARCH), OUT,
+            partial(of_comparison, OUT), grows=True,
+        ),
+        "compare --keep-models": Command(
+            topicloom("compare", "news.csv", "--models", "gsm:epochs=1", "--seeds", "1", "--keep-models", *SEARCH), OUT,
+            partial(of_comparison, OUT), grows=True,
         ),
         "tune": Command(
-            topicloom("tune", "news.txt", "--model", "gsm:epochs=1", "--topics", "2", "--trials", "2", "--min-df", "1",
-                      "--out", "out", "--quiet"), partial(of_search, "out"), grows=True,
+            topicloom("tune", "news.csv", "--model", "gsm:epochs=1", "--trials", "2", *SEARCH), OUT,
+            partial(of_search, OUT), grows=True,
         ),
-        "serve: an edit": Command(edited("new"), partial(of_edits, "run"), edited("old")),
+        "serve": Command(started, "run", partial(of_index, "run"), says="the index is in"),
+        "serve: an edit": Command(edited("new"), "run", partial(of_edits, "run"), edited("old")),
     }  # fmt: skip
 
 
 def write_base(folder: Path, run: bool = True) -> None:
-    """Write the files that the commands read: texts, and the run of a model."""
-    from soak.kills import write_texts
-
-    write_texts(folder, n_many=20)
-    (folder / "few.txt").rename(folder / "news.txt")
-    (folder / "many.txt").rename(folder / "more.txt")
+    """Write the files that the commands read: texts, an encoder, and the run of a model."""
+    drawn = random.Random(0)
+    kinds = [[f"{kind}{number}" for number in range(20)] for kind in ("cat", "bank", "rain")]
+    texts = [" ".join(drawn.choices(kinds[number % 3], k=25)) for number in range(N_LINES)]
+    rows = [f"{text},{number % 3},20{number % 20 + 10}-01-01\n" for number, text in enumerate(texts)]
+    (folder / "news.csv").write_text("text,label,date\n" + "".join(rows), encoding="utf-8")
+    (folder / "more.txt").write_text("\n".join(texts[:10]) + "\n", encoding="utf-8")
+    encoder = "def encode(texts):\n    return [[len(text), 1.0] for text in texts]\n"
+    (folder / "encoder.py").write_text(encoder, encoding="utf-8")
     if run:
-        _run_in(folder, topicloom("train", "news.txt", *FAST, "--out", "run", "--quiet"))
+        _run_in(folder, topicloom(*TRAIN, "--out", "run"))
+        _run_in(folder, without_pictures(topicloom(*PLAIN, "--out", "plain")))
+        _import_same(folder)
+        _fill_caches(folder)
 
 
 def _run_in(folder: Path, action: Callable[[], Any], number: int | None = None, on: bool = False) -> Ended:
+    """Do something in a process whose present directory is `folder`. Without a fault, it must succeed."""
+
     def here() -> Any:
         os.chdir(folder)
+        _replace_pictures()
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder.parent)  # which is another disk, as it were
-        return action()
+        try:
+            return action()
+        finally:
+            if number is None:
+                (folder.parent / "modules").write_text("\n".join(sys.modules), encoding="utf-8")
 
     ended = watched(here, folder, number, on)
     if number is None and ended.code:
         raise RuntimeError(f"the command failed without a fault: {ended.code} {ended.output[-2000:]}")
     return ended
+
+
+def _import_same(folder: Path) -> None:
+    """Import what the last process of `_run_in` had imported, so that later ones need not."""
+    for name in (folder.parent / "modules").read_text(encoding="utf-8").split():
+        if name.split(".")[0] not in ("__main__", "encoder"):
+            with suppress(Exception):  # such as a module that a library makes as it runs
+                import_module(name)
+
+
+def _fill_caches(folder: Path) -> None:
+    """Let this process compute what a page needs once in each process."""
+    import topicloom as tl
+    from topicloom.reports.explorer.page import tokenizer_settings
+
+    tokenizer_settings(tl.load(folder / "run").tokenizer_)
+
+
+def _replace_pictures() -> None:
+    """Let matplotlib write a small picture in this process instead of drawing, by the same means."""
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    drawn = Image.frombytes("L", (128, 128), random.Random(0).randbytes(128 * 128))
+
+    def save(figure: Figure, target: Any, format: str = "png", **others: Any) -> None:
+        if format == "svg":
+            target.write("<svg></svg>")
+        else:
+            drawn.save(target, format=format)
+
+    Figure.savefig = save
+
+
+def without_pictures(action: Callable[[], Any]) -> Callable[[], Any]:
+    """Return an action that writes runs without pictures, which other commands write."""
+
+    def call() -> Any:
+        from topicloom.reports import run
+
+        run._draw = lambda *arguments: None
+        return action()
+
+    return call
 
 
 # The faults.
@@ -487,12 +624,14 @@ def _run_in(folder: Path, action: Callable[[], Any], number: int | None = None, 
 class Counts:
     """What the faults of one command gave. The last three should be 0."""
 
+    operations: int = 0
     points: int = 0  # operations that were made to fail, each once and, where it needs room, with all later ones
     refused: int = 0  # ended with one sentence
     passed: int = 0  # went on, and the new result is there
     lost: int = 0
-    unclear: int = 0  # a traceback, several sentences, or another exit code
+    unclear: int = 0  # a traceback, several sentences, one that does not name the place, or another exit code
     stuck: int = 0  # a hang, or the command without a fault did not succeed afterwards, or left files behind
+    seconds: int = 0
 
     @property
     def faults(self) -> int:
@@ -504,20 +643,26 @@ class Sweep:
 
     Args:
         name: the command.
-        base: a folder that `write_base` filled.
+        base: a folder that `write_base` filled. What the commands write is beside it.
         say: gets a line about each fault of the package.
     """
 
     def __init__(self, name: str, base: Path, say: Callable[[str], None] = print) -> None:
-        self.name, self.command, self.say, self.counts = name, commands()[name], say, Counts()
-        self.start = Path(tempfile.mkdtemp(dir=base.parent, prefix="start-"))
-        shutil.copytree(base, self.start, dirs_exist_ok=True)
+        self.name, self.command, self.say = name, commands()[name], say
+        self.began = time.monotonic()
+        self._left: set[bytes] = set()
+        self.home = Path(tempfile.mkdtemp(dir=base.parent))
+        self.start = self.home / "start"
+        shutil.copytree(base, self.start)
         if self.command.earlier is not None:
             _run_in(self.start, self.command.earlier)
         self.old = self._state(self.start)
         with self._place() as place:
             self.points = _run_in(place, self.command.action).points
+            _import_same(place)
             self.new = self._state(place)
+        assert self.new != self.old, "the command changes nothing"
+        self.counts = Counts(len(self.points))
 
     def run(self, numbers: Iterable[int] | None = None) -> Counts:
         """Let these operations fail, or all of them, and return what happened."""
@@ -525,12 +670,13 @@ class Sweep:
             self._fail(number, on=False)
             if self.points[number].kind in _NEED_ROOM:
                 self._fail(number, on=True)
-        shutil.rmtree(self.start)
+        shutil.rmtree(self.home)
+        self.counts.seconds = round(time.monotonic() - self.began)
         return self.counts
 
     @contextmanager
     def _place(self) -> Iterator[Path]:
-        place = Path(tempfile.mkdtemp(dir=self.start.parent, prefix="place-"))
+        place = Path(tempfile.mkdtemp(dir=self.home))
         try:
             shutil.copytree(self.start, place, dirs_exist_ok=True, symlinks=True)
             yield place
@@ -561,6 +707,17 @@ class Sweep:
             text = f"{self.name}: {point.call} {point.file} ({number}, {how}): {what[0]}; {what[1]}"
             self.say(text + "".join(f"\n    {line}" for line in ended.output.strip().splitlines()[-12:]))
 
+    def _is_new(self, place: Path) -> bool:
+        """Whether no earlier fault left the same files, but for digits, which are those of times and processes."""
+        content = hashlib.sha256()
+        for path in sorted(place.rglob("*")):
+            content.update(f"{path.relative_to(place)} {path.is_file()}".encode())
+            if path.is_file():
+                content.update(re.sub(rb"[-+]?[0-9][0-9.e+-]*", b"0", path.read_bytes()))
+        is_new = content.digest() not in self._left
+        self._left.add(content.digest())
+        return is_new
+
     def _fault(self, ended: Ended, place: Path) -> tuple[str, str] | None:
         """Return what is wrong after a fault, as the name of a count and an explanation; None if all is well."""
         errors = re.findall(r"(?m)^topicloom: error: (.*)$", ended.output)
@@ -570,8 +727,9 @@ class Sweep:
             return "unclear", "a traceback"
         if ended.code not in (0, 2) or len(errors) != (ended.code == 2):
             return "unclear", f"exit code {ended.code} and {len(errors)} sentences"
-        if any(each in (os.strerror(errno.ENOSPC), os.strerror(errno.EIO)) for each in errors):
-            return "unclear", "the sentence does not say what failed"
+        named = rf"(^|[ /'])({re.escape(self.command.out)}|{re.escape(place.name)})(?![\w-])"
+        if not all(re.search(named, each) for each in errors):
+            return "unclear", "the sentence does not name the place"
         try:
             state = self._state(place)
             elsewhere = re.search(r"the run is in (\S+): move it", ended.output)
@@ -588,7 +746,7 @@ class Sweep:
             return "lost", f"exit code {ended.code}, and the result is neither the old nor the new one"
         self.counts.refused += ended.code == 2
         self.counts.passed += ended.code == 0
-        if state == self.new:
+        if state == self.new or not self._is_new(place):
             return None
         try:
             _run_in(place, self.command.again or self.command.action)
@@ -600,78 +758,82 @@ class Sweep:
         return ("stuck", f"{left} is left") if left else None
 
 
-def _chosen(most: int | None) -> str:
-    """Return a sentence about the operations that failed."""
-    if most is None:
-        return "Every operation of each command failed."
-    return f"Of each command, {most} operations were chosen at equal distances, or all if it has fewer."
+_ROW = re.compile(r"\| `(.*)` \| ([\d,]+(?: \| [\d,]+)*) \|")
 
 
-def report(counts: dict[str, Counts], seconds: float, most: int | None = None) -> str:
+def read_report(text: str) -> dict[str, Counts]:
+    """Return the counts of a page that `report` wrote."""
+    rows = [(row[1], row[2].replace(",", "").split(" | ")) for row in map(_ROW.fullmatch, text.splitlines()) if row]
+    return {name: Counts(*map(int, values)) for name, values in rows if len(values) == len(fields(Counts))}
+
+
+def report(counts: dict[str, Counts]) -> str:
     """Return the page with what happened."""
     import topicloom as tl
 
-    total = {name: sum(getattr(each, name) for each in counts.values()) for name in vars(Counts())}
-    rows = [f"| `{name}` | {' | '.join(map(str, vars(each).values()))} |" for name, each in counts.items()]
+    total = Counts(*(sum(values) for values in zip(*(astuple(each) for each in counts.values()), strict=True)))
+    rows = [
+        f"| {name} | {' | '.join(f'{value:,}' for value in astuple(each))} |"
+        for name, each in [*((f"`{name}`", each) for name, each in counts.items()), ("all", total)]
+    ]
     return "\n".join(
         [
             "# Operations that fail while files are written",
             "",
-            f"`make soak-io` wrote this page with topicloom {tl.__version__}, Python {platform.python_version()} "
-            f"({seconds / 60:.0f} minutes). {_chosen(most)} It let {total['points']:,} operations fail, each in a run "
-            "of its own: opening, writing, flushing, renaming, linking and removing files, and making directories. "
-            "Operations that need room failed alone, and then with all later ones. `refused` ended with one sentence; "
-            "`passed` went on and gave the new result. `lost`, `unclear` (a traceback) and `stuck` should be 0.",
+            f"`make soak-io` wrote this page with topicloom {tl.__version__} and Python {platform.python_version()}. "
+            f"Every operation of each command failed: opening, writing, flushing, renaming, linking and removing "
+            "files, making directories and setting permissions. Operations that need room failed alone, and then with "
+            f"all later ones. That makes {total.points:,} faults, each in a run of its own. `refused` ended with one "
+            "sentence that names the place; `passed` went on and gave the new result, or said that it is not stored. "
+            "`lost` (neither the old nor the new result is there, whole), `unclear` (a traceback, or not one sentence "
+            "that names the place) and `stuck` (a hang, or the same command fails afterwards) should be 0. "
+            "Each picture was a small one that is the same for all.",
             "",
-            "| command | faults | refused | passed | lost | unclear | stuck |",
-            "|---|---:|---:|---:|---:|---:|---:|",
+            "| command | operations | faults | refused | passed | lost | unclear | stuck | seconds |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
             *rows,
-            f"| all | {' | '.join(map(str, total.values()))} |",
             "",
         ]
     )
 
 
-def prepare_process() -> None:
-    """Import what the commands import, so that each process that is forked has it already."""
-    modules = (
-        "cli.train", "cli.apply", "cli.edit", "cli.views", "cli.searches", "experiments.tune", "experiments.compare",
-        "reports.run", "reports.figures", "reports.comparison_page", "reports.explorer", "service.live",
-        "topics.export",
-        "models.loading", "models.autoencoders", "models.lda",
-    )  # fmt: skip
-    for module in modules:
-        with suppress(ImportError):
-            import_module(f"topicloom.{module}")
+def swept(name: str, base: Path, most: int | None = None) -> Counts:
+    """Let the operations of a command fail, or `most` of them at equal distances, and say what happens."""
+    sweep = Sweep(name, base)
+    gc.collect()
+    gc.freeze()  # forked processes need not copy the memory of objects
+    n_points = len(sweep.points)
+    print(f"{name}: {n_points} operations", flush=True)
+    n_chosen = min(n_points, most or n_points)
+    counts = sweep.run(sorted({n_points * each // n_chosen for each in range(n_chosen)}))
+    print(f"{name}: {counts}", flush=True)
+    return counts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="this command; repeatable")
-    parser.add_argument("--most", type=int, help="let only so many operations of each command fail")
+    parser.add_argument("--only", action="append", choices=commands(), help="this command; repeatable")
+    parser.add_argument("--most", type=int, help="let only so many operations of each command fail; nothing is written")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="commands at a time")
     parser.add_argument("--report", type=Path, help="the Markdown file for the counts")
     given = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[1]))
     if not is_possible():
         sys.exit("this needs Linux, on x86_64 or aarch64, with seccomp's notifications")
-    prepare_process()
-    began, counts = time.monotonic(), {}
+    keeps = given.only and given.report is not None and given.report.exists()
+    counts = read_report(given.report.read_text(encoding="utf-8")) if keeps else {}
     with tempfile.TemporaryDirectory() as temporary:
         base = Path(temporary, "base")
         base.mkdir()
         write_base(base)
-        for name in given.only or commands():
-            sweep = Sweep(name, base)
-            print(f"{name}: {len(sweep.points)} operations", flush=True)
-            n_points = len(sweep.points)
-            n_chosen = min(n_points, given.most or n_points)
-            counts[name] = sweep.run(sorted({n_points * each // n_chosen for each in range(n_chosen)}))
-            print(f"{name}: {counts[name]} after {time.monotonic() - began:.0f} s", flush=True)
-    written = report(counts, time.monotonic() - began, given.most)
-    print(written)
-    if given.report is not None:
-        given.report.write_text(written, encoding="utf-8")
-    sys.exit(any(each.faults for each in counts.values()))
+        with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("fork")) as pool:
+            futures = {pool.submit(swept, name, base, given.most): name for name in given.only or commands()}
+            for future in as_completed(futures):
+                counts[futures[future]] = future.result()
+                if given.report is not None and given.most is None:
+                    known = {name: counts[name] for name in commands() if name in counts}
+                    given.report.write_text(report(known), encoding="utf-8")
+    sys.exit(any(counts[name].faults for name in futures.values()))
 
 
 if __name__ == "__main__":
