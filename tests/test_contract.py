@@ -159,10 +159,30 @@ INPUTS = {
 }
 
 
-@pytest.mark.parametrize("kind", INPUTS)
-def test_takes(make, kind):
-    X = INPUTS[kind]
-    model = make()
+USUAL = ["corpus", "texts", "csr array"]
+
+
+def other_form(case: Any, form: str) -> Any:
+    """All models read by the same functions: some take the other forms too, and the rest with the slow tests."""
+    (make,) = case.values
+    marks = [] if make.args[0] in (GSM, Loom, VectorClusters) else [pytest.mark.slow]
+    return pytest.param(make, form, id=f"{case.id}-{form}", marks=[*case.marks, *marks])
+
+
+OTHER_FORMS = [other_form(case, form) for case in CASES for form in INPUTS if form not in USUAL]
+
+
+@pytest.mark.parametrize("form", USUAL)
+def test_takes(make, form):
+    assert_fits(make(), INPUTS[form])
+
+
+@pytest.mark.parametrize(("build", "form"), OTHER_FORMS)
+def test_takes_other_forms(build, form):
+    assert_fits(build(), INPUTS[form])
+
+
+def assert_fits(model: TopicModel, X: Any) -> None:
     assert model.fit(X) is model
     n_words = model.n_features_in_
     assert_distributions(model.components_, (N_TOPICS, n_words))
