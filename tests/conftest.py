@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -46,9 +46,18 @@ def interrupted_after() -> Callable[[int], Callback]:
     return _Interrupter
 
 
-@pytest.fixture(autouse=True)
-def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only tests with the mark `draws` draw the pictures of runs and comparisons, which takes longer than to train."""
-    if request.node.get_closest_marker("draws") is None:
-        monkeypatch.setattr("topicloom.reports.run._draw", lambda *arguments: None)
-        monkeypatch.setattr("topicloom.reports.comparison_page._svg", lambda *arguments: "")
+# What takes longer than to train, and what is done instead in tests without the mark `draws` and in their fixtures.
+_DRAWING = {
+    "topicloom.reports.run._draw": lambda *arguments: None,
+    "topicloom.reports.comparison_page._svg": lambda *arguments: "",
+}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Draw the pictures of runs and comparisons only in tests with the mark `draws`, and in what these set up."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("draws") is None:
+            for name, replacement in _DRAWING.items():
+                patch.setattr(name, replacement)
+        return (yield)

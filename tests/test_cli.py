@@ -121,9 +121,16 @@ def test_version():
     assert call("--version").stdout == f"topicloom {tl.__version__}\n"
 
 
-def test_a_run_has_every_file(trained):
+@pytest.mark.draws
+def test_a_run_has_pictures(data, tmp_path):
     pytest.importorskip("matplotlib")
-    assert {path.name for path in trained.iterdir()} == RUN_FILES | PICTURES
+    result = call("train", data / "pets.txt", "--topics", 2, "--epochs", 1, "--no-explorer", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES - {"explorer.html"} | PICTURES
+
+
+def test_a_run_has_every_file(trained):
+    assert {path.name for path in trained.iterdir()} == RUN_FILES  # but for pictures, which are not drawn here
     assert len((trained / "log.jsonl").read_text().splitlines()) == 3
     metrics = json.loads((trained / "metrics.json").read_text())
     assert (metrics["documents"], metrics["empty_documents"], metrics["epochs"]) == (61, 1, 3)
