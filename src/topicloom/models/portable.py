@@ -325,6 +325,7 @@ def _step(network: EditedNetwork, number: int) -> PortableRegroup | PortableSpli
 
 
 def _encoder(encoder: BagEncoder) -> PortableEncoder:
+    assert encoder.weight is not None  # documents without vectors have been encoded
     return PortableEncoder(
         encoder.input,
         encoder.activation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -69,7 +69,8 @@ class BagEncoder(nn.Module):
 
     Args:
         idf: (V,) inverse document frequencies, used only with input="tfidf".
-        n_hidden: the width H of both layers. The first one has V x H weights and takes most of the time of a step.
+        n_hidden: the width H of both layers. The first one has V x H weights, unless the encoder reads vectors alone,
+            and takes most of the time of a step.
         generator: draws the initial weights.
         input: the form of the counts; see `encoder_values`.
         input_dropout: the share of a document's words that are hidden from the encoder in training.
@@ -107,7 +108,9 @@ class BagEncoder(nn.Module):
         super().__init__()
         self.register_buffer("idf", idf)
         scale = 1 / math.sqrt(n_hidden)
-        self.weight = normal_parameter(len(idf), n_hidden, scale=scale, generator=generator)
+        # It is drawn in any case, so that the other weights do not depend on whether it is kept.
+        weight = normal_parameter(len(idf), n_hidden, scale=scale, generator=generator)
+        self.weight = None if reads == "vectors" else weight  # (V, H) W
         self.bias = nn.Parameter(torch.zeros(n_hidden))
         self.hidden = linear(n_hidden, n_hidden, generator)
         self.input = input
@@ -138,7 +141,7 @@ class BagEncoder(nn.Module):
             generator: draws the dropout. None, outside training, turns dropout off.
         """
         sums: Tensor = self.bias
-        if self.reads != "vectors":
+        if self.weight is not None:
             counts = batch.own_counts
             values = encoder_values(counts, self.input, self.idf)  # (N,)
             values = dropout(values, self.input_dropout, generator, counts.offsets.diff())
@@ -149,6 +152,11 @@ class BagEncoder(nn.Module):
             kept = dropout(torch.ones_like(vectors[:, :1]), rate, generator) > 0  # (B, 1)
             sums = (vectors * kept) @ self.of_vectors + sums
         return sums
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        if self.weight is None:
+            state_dict.pop(prefix + "weight", None)  # models of before have it, and did not use it
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
     def n_tokens(self, batch: Batch) -> Tensor:
         """Return the number of tokens that the posterior of each document counts, (B,).
