@@ -347,6 +347,14 @@ def test_the_decoders_are_those_of_the_papers():
         assert isinstance(network(kind).decoder, MixtureDecoder)
 
 
+def test_ecrtm_begins_with_the_small_weights_of_its_authors():
+    encoder = network(ECRTM, learning_rate=1e-9).encoder  # PyTorch's default: uniform within 1 / sqrt(V)
+    bound = encoder.weight.shape[0] ** -0.5
+    for weights in (encoder.weight, encoder.bias):
+        assert 0.9 * bound < float(weights.abs().max()) <= 1.001 * bound
+    assert float(encoder.weight.std()) == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
 @pytest.mark.parametrize("name", ["softplus", "relu", "tanh"])
 def test_the_activation_is_that_of_both_layers(name):
     function = {"softplus": torch.nn.functional.softplus, "relu": torch.relu, "tanh": torch.tanh}[name]

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from ..embeddings.word_vectors import Floats
 from ..nn.decoders import ClusteredTopics, ProductDecoder
+from ..nn.encoders import BagEncoder
 from ..nn.layers import CodeNormKind
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import SampledPosterior, laplace_dirichlet
@@ -147,6 +148,16 @@ class ECRTM(EmbeddedTopicModel, VariationalTopicModel):
     dropout: Rate = 0.0
     topic_gain: Positive = 1.0
     topic_scale: Positive | None = None
+
+    def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
+        encoder = super().build_encoder(words, generator)
+        if self.encoder_input == "raw" and encoder.weight is not None:
+            # As in the authors' code. With larger weights, the topics of raw counts are less coherent.
+            bound = len(words) ** -0.5
+            with torch.no_grad():
+                for parameter in (encoder.weight, encoder.bias):
+                    parameter.uniform_(-bound, bound, generator=generator)
+        return encoder
 
     def build_network(self, words: Words, generator: torch.Generator) -> ECRTMNetwork:
         kind = partial(ClusteredTopics, temperature=self.temperature)
