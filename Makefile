@@ -69,7 +69,7 @@ test-encoders: .venv-encoders/ready  ## run the tests of encoders with the extra
 .venv-encoders/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-encoders
 	.venv-encoders/bin/python -m pip install --quiet --no-compile --constraint constraints.txt \
-		--editable ".[sentence,static,dev]"
+		--editable ".[sentence,static,zh,dev]"
 	touch $@
 
 check: setup  ## run the linter, the formatter and the type checker
@@ -137,8 +137,8 @@ bench-latency: setup .venv-peers/others  ## measure inference beside other packa
 
 .venv-peers/ready: constraints.txt
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --constraint constraints.txt torch numpy scipy scikit-learn tqdm
-	.venv-peers/bin/python -m pip install --quiet --no-deps topmost==1.0.2
+	.venv-peers/bin/python -m pip install --quiet --constraint constraints.txt torch numpy scipy scikit-learn tqdm pandas
+	.venv-peers/bin/python -m pip install --quiet --no-deps topmost==1.0.2 fastopic==1.0.1
 	touch $@
 
 bench-speed: setup .venv-peers/others  ## measure training beside other packages: benchmarks/speed.md, .csv and .png

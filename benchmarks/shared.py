@@ -122,7 +122,14 @@ def add_peers(made: argparse.ArgumentParser, packages: str) -> None:
     made.add_argument("--peers", type=Path, default=python, help=f"Python interpreter with {packages}")
 
 
-def run_peer(shared: Path, data: dict[str, Any], python: Path, script: str, request: dict[str, Any]) -> dict[str, Any]:
+def run_peer(
+    shared: Path,
+    data: dict[str, Any],
+    python: Path,
+    script: str,
+    request: dict[str, Any],
+    vectors: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Let another package learn from the training documents, and return the arrays that its script writes.
 
     Args:
@@ -132,6 +139,7 @@ def run_peer(shared: Path, data: dict[str, Any], python: Path, script: str, requ
         script: a file beside this one, such as topmost_peer.py. It gets the request as JSON, and a folder with the
             counts train.npz, test.npz and half.npz (the observed halves of the test documents).
         request: what the script fits; "threads" is the number of threads of OpenMP, too.
+        vectors: the vectors of the documents "train" and "test", which the script finds as vectors.npz.
 
     Raises:
         RuntimeError: the script ended in an error, whose last line is the message.
@@ -140,6 +148,8 @@ def run_peer(shared: Path, data: dict[str, Any], python: Path, script: str, requ
     with tempfile.TemporaryDirectory() as folder:
         for part, counts in (("train", data["train"]), ("test", data["test"]), ("half", observed)):
             sp.save_npz(Path(folder) / f"{part}.npz", sp.csr_matrix(counts))
+        if vectors is not None:
+            np.savez(Path(folder) / "vectors.npz", **vectors)
         command = [str(python), str(Path(__file__).with_name(script)), json.dumps(request), folder]
         environment = os.environ | {"OMP_NUM_THREADS": str(request["threads"])}
         done = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -1,8 +1,8 @@
-"""Compare ECRTM with the package of its authors, with the same documents and settings.
+"""Compare ECRTM and FASTopic with the packages of their authors, with the same documents, settings and vectors.
 
     python benchmarks/transport.py [--peers .venv-peers/bin/python] [--corpora bbc-news] [--topics 50] [--epochs 200]
 
-TopMost 1.0.2 runs in an environment of its own, which `make bench-published` makes. In both packages, the words of a
+TopMost 1.0.2 and fastopic 1.0.1 run in an environment of their own, which `make bench-published` makes. The words of a
 topic are ranked as the authors rank them, by the row of beta. Writes transport.md.
 """
 
@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import normalize
 
 import jobs
 import shared
@@ -25,16 +28,19 @@ from topicloom.models import model_class
 
 OUT = shared.RESULTS / "transport.jsonl"
 PAGE = Path(__file__).with_name("transport.md")
-MODELS = ("ECRTM",)
+MODELS = ("ECRTM", "FASTopic")
+_VECTOR_SIZE = 128
 SEEDS = range(3)
 COLUMNS = {"nmi": ("NMI", 3), "purity": ("purity", 3), "acc": ("accuracy", 3), "td": ("TD", 2), "npmi": ("NPMI", 3),
            "cpu": ("seconds", 0)}  # fmt: skip
-HEAD = """# ECRTM beside the package of its authors
+HEAD = f"""# ECRTM and FASTopic beside the packages of their authors
 
-`make bench-published` writes this page. The authors' package is TopMost 1.0.2. Documents, settings (`as_published`) and
-epochs are the same. Figures are those of test documents, as mean ± standard deviation over seeds, from an
-implementation (`judge.py`) that belongs to none of the packages. NPMI and TD rank words as the authors do, by the row
-of beta. Seconds are processor time with one thread.
+`make bench-published` writes this page. The authors' packages are TopMost 1.0.2 and fastopic 1.0.1. Documents, settings
+(`as_published`) and epochs are the same. FASTopic has the same vectors of documents in both packages: latent semantic
+analysis of the training documents' tf-idf, {_VECTOR_SIZE} numbers of length 1. Figures are those of test documents, as
+mean ± standard deviation over seeds, from an implementation (`judge.py`) that belongs to none of the packages. NPMI and
+TD rank words as the authors do, by the row of beta. Seconds are processor time with one thread.
+[docs/published.md](../docs/published.md) says what differs.
 
 """
 
@@ -46,11 +52,22 @@ def score(folder: Path, data: dict[str, Any], beta: Any, thetas: tuple[Any, Any]
     return figures
 
 
+def vectors_of(data: dict[str, Any]) -> dict[str, Any]:
+    """Return vectors of the documents by latent semantic analysis, (D, E) float32 for "train" and "test"."""
+    weights = TfidfTransformer(sublinear_tf=True).fit(data["train"])
+    analysis = TruncatedSVD(_VECTOR_SIZE, random_state=0).fit(weights.transform(data["train"]))
+    made = {part: analysis.transform(weights.transform(data[part])) for part in ("train", "test")}
+    return {part: normalize(each).astype(np.float32) for part, each in made.items()}
+
+
 def theirs(folder: Path, python: Path, job: jobs.Job, data: dict[str, Any]) -> dict[str, Any]:
     """Fit the model of the authors' package."""
     request = {"model": job["model"], "settings": {}, "n_topics": job["topics"], "epochs": job["epochs"]}
     request |= {"threads": 1, "seed": job["seed"]}
-    result = shared.run_peer(folder, data, python, "topmost_peer.py", request)
+    script, vectors = ("topmost_peer.py", None)
+    if model_class(job["model"]).needs_vectors:
+        script, vectors = "fastopic_peer.py", vectors_of(data)
+    result = shared.run_peer(folder, data, python, script, request, vectors)
     figures = score(folder, data, result["beta"], (result["theta_train"], result["theta_test"]))
     return {"seconds": float(result["seconds"]), "cpu": float(result["cpu_seconds"]), **figures}
 
@@ -58,11 +75,16 @@ def theirs(folder: Path, python: Path, job: jobs.Job, data: dict[str, Any]) -> d
 def ours(folder: Path, job: jobs.Job, data: dict[str, Any]) -> dict[str, Any]:
     """Fit our model with the settings of the authors."""
     train, test = (tl.Corpus.from_counts(sp.csr_array(data[part]), data["vocab"]) for part in ("train", "test"))
-    model = model_class(job["model"]).as_published(job["topics"], epochs=job["epochs"], random_state=job["seed"])  # type: ignore[attr-defined]
+    kind = model_class(job["model"])
+    if kind.needs_vectors:
+        vectors = vectors_of(data)
+        train, test = train.with_vectors(vectors["train"]), test.with_vectors(vectors["test"])
+    model = kind.as_published(job["topics"], epochs=job["epochs"], random_state=job["seed"])
     start, start_cpu = time.perf_counter(), time.process_time()
     model.set_params(device="cpu").fit(train)
     seconds = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - start_cpu}
-    return seconds | score(folder, data, model.word_shares_, (model.transform(train), model.transform(test)))
+    beta = getattr(model, "word_shares_", model.components_)
+    return seconds | score(folder, data, beta, (model.transform(train), model.transform(test)))
 
 
 def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
@@ -98,7 +120,7 @@ def page(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, OUT)
-    shared.add_peers(parser, "TopMost 1.0.2")
+    shared.add_peers(parser, "TopMost 1.0.2 and fastopic 1.0.1")
     parser.add_argument("--corpora", default="bbc-news,20ng", help="names, separated by commas")
     parser.add_argument("--models", default=",".join(MODELS), help="names, separated by commas")
     parser.add_argument("--topics", type=int, default=50, help="number of topics")
