@@ -646,8 +646,8 @@ def test_a_wrong_value_is_told_in_plain_words(options, says):
     ("source", "options", "says"),
     [
         ("nosuch.txt", (), ["nosuch.txt does not exist"]),
-        ("empty", (), ["no .txt or .md files"]),
-        ("empty", ("--format", "csv"), ["--format csv is for a single file", "empty"]),
+        ("empty", (), ["no .txt, .md, .docx, .pdf or .eml files"]),
+        ("empty", ("--format", "csv"), ["contains no .csv files; check --format", "empty"]),
         ("void.txt", (), ["contains no documents"]),
         ("bad.txt", (), ["bad.txt, line 2", "--encoding gb18030", "--errors replace"]),
         ("binary.txt", (), ["binary.txt looks like a binary file and not like text"]),

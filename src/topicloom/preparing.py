@@ -20,7 +20,9 @@ _WIDTH, _INDENT = 120, " " * 4  # of a docstring's lines, and of the lines that 
 class FileOptions:
     """Where a source of documents has its columns, and how its bytes are read."""
 
-    text: Annotated[str, "the column with the texts"] = "text"
+    text: Annotated[
+        str, "the column with the texts; in JSON, a.b.0 is the first entry of the list b in the object a"
+    ] = "text"
     id: Annotated[str | None, "the column with the documents' ids; by default the column id, if there is one"] = None
     label: Annotated[
         str | None, "the column with the documents' classes; by default the column label, if there is one"
@@ -30,7 +32,8 @@ class FileOptions:
     ] = None
     format: Annotated[
         str | None,
-        "the format of a file whose name does not show it: txt, md, csv, tsv, xlsx, jsonl or parquet",
+        "the format of a file whose name does not show it, such as csv; of a folder, a .zip file or a pattern, only "
+        "the files of this format are read",
     ] = None
     encoding: Annotated[
         str, "the encoding of text files, such as gb18030; a byte order mark at the beginning is recognised"
@@ -46,9 +49,25 @@ class FileOptions:
     header: Annotated[
         bool, "whether the first line of a table names its columns; if not, their names are 1, 2 and so on"
     ] = True
+    sheet: Annotated[
+        str | None, "the worksheet of an .xlsx file, by its name or its number from 1; by default the first one"
+    ] = None
+    quotechar: Annotated[
+        str | None, "the quotation mark around fields of a .csv or .tsv file; by default, \" or ' is recognised"
+    ] = None
+    escapechar: Annotated[
+        str | None,
+        "the character before a quotation mark or delimiter that is part of a field; by default, a backslash is "
+        "recognised, and none is no such character",
+    ] = None
     quoting: Annotated[
         bool, "whether quotation marks enclose fields of a .csv or .tsv file; if not, they are part of the text"
     ] = True
+    split_texts: Annotated[
+        str | None,
+        "the pieces of a text that become the documents: paragraphs, sentences, or tokens:300 for pieces of about 300 "
+        "words; the whole text is their covariate parent",
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from .options import (
     check_new,
     check_source,
     mention_edits,
+    one_or_several,
     read_names,
     vectors_or_encoder,
 )
@@ -52,13 +53,14 @@ Force = Annotated[
 @command(
     panels={
         "Model": ("device", "allow"),
-        "Output": ("texts", "excel", "overwrite", "quiet"),
+        "Output": ("by_parent", "texts", "excel", "overwrite", "quiet"),
     }
 )
 def infer(
     run: Run,
-    file: Annotated[
-        str, typer.Argument(metavar="NEW_TEXTS", help="A corpus that prepare wrote, or any text that prepare takes.")
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="NEW_TEXTS...", help="A corpus that prepare wrote, or any text that prepare takes."),
     ],
     options: Reading,
     out: Annotated[
@@ -66,6 +68,13 @@ def infer(
     ] = None,
     document_vectors: DocumentVectors = None,
     encoder: Encoder = None,
+    by_parent: Annotated[
+        bool,
+        typer.Option(
+            "--by-parent",
+            help="Write a row for each text that --split-texts has divided, with the mean of its pieces.",
+        ),
+    ] = False,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
     excel: Excel = False,
     force: Force = False,
@@ -80,6 +89,7 @@ def infer(
     check_new(out, overwrite)
     from ..topics.saved import find_model
 
+    file = one_or_several(files)
     find_model(run)
     check_source(file, options)
     mention_edits(run)
@@ -90,8 +100,9 @@ def infer(
     vectors = vectors_or_encoder(file, options, document_vectors, encoder)
     model = load(run, device=device, allow=allow or (), encoder=encoder)
     with exact_stdout() if out is None else nullcontext(out) as target:
-        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_, vectors)
-        found = _inferred(model, chunks, force)
+        at_once = None if by_parent else _CHUNK  # the pieces of a text belong together
+        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_, vectors, at_once)
+        found = _inferred(model, chunks, force, by_parent)
         write_documents(target, found, model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
@@ -109,9 +120,9 @@ def evaluate(
     run: Run,
     options: Reading,
     texts: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
-            metavar="[NEW_TEXTS]",
+            metavar="[NEW_TEXTS]...",
             help="Documents to measure on, preferably unseen; default: the training documents.",
         ),
     ] = None,
@@ -147,13 +158,14 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json."""
-    if texts is not None:
-        check_source(texts, options)
+    new = one_or_several(texts) if texts else None
+    if new is not None:
+        check_source(new, options)
     mention_edits(run)
     from ..reports.run import Request, evaluate_run
 
     if document_vectors is not None:
-        if texts is None:
+        if new is None:
             raise InputError("`document_vectors` needs the new documents that the vectors are of; give a file of them")
         if document_vectors.suffix.lower() not in (".npy", ".npz"):
             raise InputError(
@@ -161,8 +173,8 @@ def evaluate(
                 "`word_vectors`"
             )
     request = Request(
-        texts, reading_of(options), labels, reference,
-        vectors=None if texts is None else vectors_or_encoder(texts, options, document_vectors, encoder),
+        new, reading_of(options), labels, reference,
+        vectors=None if new is None else vectors_or_encoder(new, options, document_vectors, encoder),
         encoder=encoder, word_vectors=word_vectors, measures=None if measures is None else read_names(measures),
         top_n=words, relevance=relevance, device=device, allow=allow or (), force=force,
     )  # fmt: skip
@@ -178,9 +190,14 @@ def evaluate(
         logger.info("written to %s", path)
 
 
-def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Iterator[DocumentTopics]:
-    """Infer topics, a limited number of documents at a time. One warning at the end counts the empty documents."""
-    from ..topics.document_topics import empty_warning, require_known
+def _inferred(
+    model: TopicModel, chunks: Iterable[Corpus], force: bool, by_parent: bool = False
+) -> Iterator[DocumentTopics]:
+    """Infer topics, a limited number of documents at a time. One warning at the end counts the empty documents.
+
+    With `by_parent`, the pieces of each text are summed; they are in one chunk.
+    """
+    from ..topics.document_topics import empty_warning, require_known, sum_by_parent
 
     n_done = n_empty = 0
     for chunk in chunks:
@@ -188,31 +205,34 @@ def _inferred(model: TopicModel, chunks: Iterable[Corpus], force: bool) -> Itera
         n_done, n_empty = n_done + len(found), n_empty + int(found.empty.sum())
         if n_done == len(found) and not force:
             require_known(n_empty, n_done, found.texts, model.tokenizer_, "first ")
-        yield found
+        yield sum_by_parent(found, chunk.counts.sum(axis=1)) if by_parent else found
     if n_empty:
         logger.warning("%s", empty_warning(n_empty, n_done))
 
 
 def _chunks(
     model: TopicModel,
-    source: str,
+    source: str | list[str],
     options: ReadOptions,
     fields: Mapping[str, FieldKind],
     vectors: Vectors | None,
+    at_once: int | None,
 ) -> Iterator[Corpus]:
     """Yield documents of a file or a saved corpus over the words of the model. Those of a file have known fields.
 
     Args:
         vectors: (n_docs, E) the vectors of all documents; None for those that the documents have.
+        at_once: the number of documents of a corpus; None is all.
     """
     from ..corpus import Corpus
     from ..corpus.inputs import documents_of_file
 
-    if holds_corpus(source):
+    if isinstance(source, str) and holds_corpus(source):
         corpus = Corpus.load(source)
-        chunks: Iterator[Corpus] = (corpus[first : first + _CHUNK] for first in range(0, len(corpus), _CHUNK))
+        size = at_once or max(len(corpus), 1)
+        chunks: Iterator[Corpus] = (corpus[first : first + size] for first in range(0, len(corpus), size))
     else:
-        chunks = documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, _CHUNK)
+        chunks = documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, at_once)
     n_done = 0
     for chunk in chunks:
         rows = slice(n_done, n_done + len(chunk))

@@ -99,7 +99,7 @@ def _default(context: typer.Context, name: str, value: Any) -> tuple[str, Any]:
         raise InputError(f"there is no option {name!r}; {nearest(name, [*known, 'settings'])}")
     option = options[name.replace("_", "-")]
     several = value if isinstance(value, list) else [value]
-    repeatable = getattr(option, "multiple", False)
+    repeatable = getattr(option, "multiple", False) or option.nargs == -1
     if any(isinstance(each, dict | list | None) for each in several) or (isinstance(value, list) and not repeatable):
         wanted = "a value, or a list of them" if repeatable else "a single value"
         raise InputError(f"{name} should be {wanted}; it is {value!r}")
@@ -121,7 +121,11 @@ Reading = Annotated[
             **{name: {"metavar": "COLUMN"} for name in ("text", "id", "label", "timestamp")},
             "delimiter": {"metavar": "CHARACTER"},
             "header": {"names": ("--header/--no-header",)},
+            "sheet": {"metavar": "NAME|NUMBER"},
+            "quotechar": {"metavar": "CHARACTER"},
+            "escapechar": {"metavar": "CHARACTER"},
             "quoting": {"names": ("--quoting/--no-quoting",)},
+            "split_texts": {"metavar": "PIECES"},
             "day_first": {"names": ("--day-first/--month-first",)},
             "date_format": {"metavar": "FORMAT"},
         },
@@ -179,11 +183,17 @@ class Preparing:
 
 
 Source = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        help="A .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, "
-        "a folder of .txt and .md files, or - for standard input. Text files may be compressed (.gz)."
+        metavar="SOURCE...",
+        help="A .txt file (one document on each line), a table (.csv, .tsv, .xlsx, .jsonl, .json, .parquet), a .md, "
+        ".docx, .pdf, .eml or .mbox file, a folder or .zip of such texts, several of these, or - for standard input.",
+        show_default=False,
     ),
+]
+Documents = Annotated[
+    list[str],
+    typer.Argument(metavar="SOURCE...", help="A corpus that prepare wrote, or any text that prepare takes."),
 ]
 Run = Annotated[Path, typer.Argument(help="Directory that train, edit or name wrote.")]
 Config = Annotated[
@@ -370,7 +380,7 @@ class GivenDocuments:
     """The documents of a command, from a file or a saved corpus. A file is read only once.
 
     Attributes:
-        source: the file, "-" for standard input, or the directory of the corpus.
+        source: the file or several, "-" for standard input, or the directory of the corpus.
         options: how text becomes a corpus.
         columns: the columns that become covariates, each with the option that names it.
         documents: the documents of a file, which can be read once; None for a saved corpus.
@@ -380,7 +390,7 @@ class GivenDocuments:
         encoder_cache: the directory that keeps vectors while the documents are encoded.
     """
 
-    source: str
+    source: str | list[str]
     options: Preparing
     columns: Mapping[str, str]
     documents: Iterator[Document] | None
@@ -392,7 +402,7 @@ class GivenDocuments:
     @classmethod
     def opened(
         cls,
-        source: str,
+        source: str | list[str],
         options: Preparing,
         *,
         covariates: Sequence[str] = (),
@@ -407,7 +417,7 @@ class GivenDocuments:
         Standard input is not read yet, because its first document may arrive late.
 
         Args:
-            source: the file, "-" for standard input, or a saved corpus.
+            source: the file or several, "-" for standard input, or a saved corpus.
             options: how text becomes a corpus. A saved corpus allows none of them.
             covariates: the columns with covariates.
             split: the column that says the part of each document; None for none.
@@ -421,7 +431,7 @@ class GivenDocuments:
         _refuse_both(vectors, encoder)
         columns = dict.fromkeys(covariates, "covariate") | ({} if split is None else {split: "split"})
         documents = None
-        if may_be_corpus and holds_corpus(source):
+        if may_be_corpus and isinstance(source, str) and holds_corpus(source):
             _refuse_options(source, options.values())
         else:
             documents = documents_in(source, options.reading, columns)
@@ -448,6 +458,7 @@ class GivenDocuments:
                 overwrite=overwrite, keep_texts=keep_texts, n_jobs=self.options.n_jobs, cluster=self.options.cluster,
                 progress=progress,
             )  # fmt: skip
+        assert isinstance(self.source, str)
         corpus = Corpus.load(self.source)
         for name, option in self.columns.items():
             if option == "covariate" and name not in corpus.covariates:
@@ -477,22 +488,28 @@ def cache_beside(out: Path | None, given: Path | None) -> Path | None:
     return given if given is not None or out is None else out.absolute().parent / ".vectors"
 
 
-def require_rows(vectors: Vectors, path: Path | None, n_docs: int, source: str) -> None:
+def one_or_several(sources: list[str]) -> str | list[str]:
+    """Return the only source of a command, or all of them."""
+    return sources[0] if len(sources) == 1 else sources
+
+
+def require_rows(vectors: Vectors, path: Path | None, n_docs: int, source: str | list[str]) -> None:
     """Raise InputError if a file of vectors has more or fewer rows than there are documents."""
     if len(vectors) != n_docs:
+        source = source if isinstance(source, str) else f"{source[0]} and the other files"
         raise InputError(
             f"{path} has {counted(len(vectors), 'row')}, and {source} has {counted(n_docs, 'document')}; give a row "
             "for each document, in the same order"
         )
 
 
-def check_source(source: str, reading: ReadOptions) -> None:
+def check_source(source: str | list[str], reading: ReadOptions) -> None:
     """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded.
 
     The file is opened again later, because the covariates to read are known only when the model is loaded or, for
     validation documents, when the training documents are counted.
     """
-    if holds_corpus(source):
+    if isinstance(source, str) and holds_corpus(source):
         _refuse_options(source, vars(reading))
     elif source != "-":
         from ..text.reading import documents_in
@@ -516,7 +533,9 @@ def _refuse_both(vectors: Path | None, encoder: str | None) -> None:
         raise InputError("`document_vectors` and `encoder` both give vectors; give one of them")
 
 
-def vectors_or_encoder(source: str, reading: ReadOptions, path: Path | None, encoder: str | None) -> Vectors | None:
+def vectors_or_encoder(
+    source: str | list[str], reading: ReadOptions, path: Path | None, encoder: str | None
+) -> Vectors | None:
     """Read a file with one vector for each new document; None if there is no file.
 
     The documents are counted first, so that a mistake is found before results are written.
@@ -537,7 +556,7 @@ def vectors_or_encoder(source: str, reading: ReadOptions, path: Path | None, enc
     from ..text.reading import documents_in
 
     vectors = read_document_vectors(path)
-    if holds_corpus(source):
+    if isinstance(source, str) and holds_corpus(source):
         n_docs = Corpus.load(source).n_docs
     else:
         with muted():

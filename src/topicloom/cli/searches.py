@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..files import holds_corpus
 from .options import (
     AsJson,
+    Documents,
     DocumentVectors,
     Encoder,
     EncoderCache,
@@ -29,6 +30,7 @@ from .options import (
     TopicCount,
     cache_beside,
     need_order,
+    one_or_several,
     read_names,
     read_numbers,
     read_weights,
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-_Source = Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")]
 _Seeds = Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics, by seeds 0, 1, ...")]
 _Split = Annotated[
     str | None,
@@ -68,7 +69,7 @@ _KeepModels = Annotated[
 )
 def compare(
     options: Preparing,
-    source: _Source,
+    source: Documents,
     models: Annotated[
         str | None,
         typer.Option(
@@ -101,7 +102,18 @@ def compare(
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
     found = _compared(
-        source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
+        one_or_several(source),
+        options,
+        chosen,
+        topics,
+        seeds,
+        split,
+        vectors,
+        out,
+        keep_models,
+        quiet,
+        figure_language,
+        font,
     )
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
@@ -123,7 +135,7 @@ def compare(
 )
 def select_topics(
     options: Preparing,
-    source: _Source,
+    source: Documents,
     topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics to try.")] = "5,10,20,50,100",
     model: Model = "loom",
     seeds: _Seeds = 3,
@@ -149,7 +161,18 @@ def select_topics(
 
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
     found = _compared(
-        source, options, [model], topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
+        one_or_several(source),
+        options,
+        [model],
+        topics,
+        seeds,
+        split,
+        vectors,
+        out,
+        keep_models,
+        quiet,
+        figure_language,
+        font,
     )
     recommended = found.recommend()
     if as_json:
@@ -178,7 +201,7 @@ def select_topics(
 )
 def tune(
     options: Preparing,
-    source: _Source,
+    source: Documents,
     model: Model = "loom",
     topics: TopicCount = 20,
     trials: Annotated[int, typer.Option(min=1, help="Fits in all, including those of an earlier call.")] = 30,
@@ -214,7 +237,9 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
-    given = _opened(source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache)))
+    given = _opened(
+        one_or_several(source), options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
+    )
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
@@ -237,7 +262,7 @@ def tune(
 
 
 def _compared(
-    source: str,
+    source: str | list[str],
     options: Preparing,
     models: Sequence[str],
     topics: str,
@@ -329,7 +354,7 @@ class _Vectors(NamedTuple):
     cache: Path | None
 
 
-def _opened(source: str, options: Preparing, split: str | None, vectors: _Vectors) -> GivenDocuments:
+def _opened(source: str | list[str], options: Preparing, split: str | None, vectors: _Vectors) -> GivenDocuments:
     """Open documents, with the column that divides them into parts if there is one."""
     if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split

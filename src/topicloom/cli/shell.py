@@ -238,12 +238,16 @@ def on_command_line(message: str, options: Iterable[str]) -> str:
         if value == "False" and opposite in known:
             return opposite
         if option in known:
-            return option if value in (None, "True") else f"{option} {shlex.quote(_unquoted(value))}"
+            return option if value in (None, "True") else f"{option} {_quoted(_unquoted(value))}"
         if value is not None and "--set" in known:
             return f"--set {shlex.quote(f'{name}={_unquoted(value)}')}"
         return _ELSEWHERE.get(name)
 
     return with_arguments(message, written)
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if value == "'" else shlex.quote(value)
 
 
 def _unquoted(value: str) -> str:

@@ -22,7 +22,7 @@ import typer
 from .._version import __version__
 from ..display import printable
 from ..errors import InputError, TrainingInterrupted
-from ..files import holds_corpus, holds_stopped_run
+from ..files import holds_corpus, holds_stopped_run, located
 from ..preparing import ReadOptions
 from .options import (
     Allow,
@@ -52,6 +52,7 @@ from .options import (
     Words,
     cache_beside,
     need_order,
+    one_or_several,
     read_names,
     read_setting,
 )
@@ -73,7 +74,7 @@ _OWN_OPTION = ("n_topics", "random_state", "epochs", "device", "verbose")
 
 
 def repeating(
-    source: str,
+    source: str | list[str],
     options: Preparing,
     covariates: Sequence[str],
     further: Mapping[str, str],
@@ -97,7 +98,7 @@ def repeating(
 
     from ..settings import path_settings
 
-    content: dict[str, Any] = {} if source == "-" else {"source": str(Path(source).resolve())}
+    content: dict[str, Any] = {} if source == "-" else {"source": located(source)}
     if not holds_corpus(source):
         content |= _of_text(options)
     if covariates:
@@ -374,7 +375,7 @@ def are_several() -> bool:
 
 
 @contextmanager
-def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
+def together(outcome: Outcome, source: str | list[str]) -> Iterator[Outcome]:
     """Join the other processes, if there are any, and yield the outcome for this process.
 
     Raises:
@@ -399,7 +400,7 @@ def together(outcome: Outcome, source: str) -> Iterator[Outcome]:
 
 def continue_run(
     outcome: Outcome,
-    source: str | None,
+    source: str | list[str] | None,
     options: Preparing,
     epochs: int | None,
     device: str,
@@ -489,7 +490,14 @@ def _settings(model: TopicModel) -> dict[str, Any]:
 
 
 def _documents(
-    run: Path, model: TopicModel, noted: Any, source: str | None, options: Preparing, given: HeldOut, *, quiet: bool
+    run: Path,
+    model: TopicModel,
+    noted: Any,
+    source: str | list[str] | None,
+    options: Preparing,
+    given: HeldOut,
+    *,
+    quiet: bool,
 ) -> tuple[Corpus, Corpus | None]:
     """Return the training documents, given or held by the run, and the validation documents, given or noted in it."""
     from ..topics.saved import DOCUMENTS, read_stored
@@ -589,7 +597,7 @@ def prepare(
     require_free(out, "corpus.json", overwrite)
     require_writable(out)
     given = GivenDocuments.opened(
-        source, options, covariates=covariate or (), vectors=document_vectors, encoder=encoder,
+        one_or_several(source), options, covariates=covariate or (), vectors=document_vectors, encoder=encoder,
         encoder_cache=cache_beside(out, encoder_cache), may_be_corpus=False,
     )  # fmt: skip
     corpus = given.corpus(progress=not quiet, keep_texts=texts, out=out, overwrite=overwrite)
@@ -621,7 +629,8 @@ def prepare(
 def train(
     options: Preparing,
     source: Annotated[
-        str | None, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")
+        list[str] | None,
+        typer.Argument(metavar="[SOURCE]...", help="A corpus that prepare wrote, or any text that prepare takes."),
     ] = None,
     config: Config = None,
     model: Model = _MODEL,
@@ -708,6 +717,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model, write its run directory, and show the topics."""
+    chosen_source = one_or_several(source) if source else None
     outcome = Outcome(
         continued or out,
         doc_topics,
@@ -743,11 +753,11 @@ def train(
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
         return continue_run(
-            outcome, source, options, epochs, device, allow or [], _monitored(monitor), monitor_every, held_out
+            outcome, chosen_source, options, epochs, device, allow or [], _monitored(monitor), monitor_every, held_out
         )
-    if source is None:
+    if chosen_source is None:
         raise InputError("there is nothing to train on; give a file of text, a corpus, or - for standard input")
-    outcome = replace(outcome, out=out or _default_place(source))
+    outcome = replace(outcome, out=out or _default_place(chosen_source))
     outcome.require_place()
     given = config | dict(read_setting(text) for text in settings or [])
     for name, option in {"n_topics": "topics", "random_state": "seed", "epochs": "epochs", "device": "device"}.items():
@@ -755,26 +765,26 @@ def train(
             raise InputError(f"{name} has an option of its own: give --{option}, or {option} in the file of --config")
     monitored = _monitored(monitor)
     documents_given = GivenDocuments.opened(
-        source, options, covariates=covariate or (), split=split, vectors=document_vectors, encoder=encoder,
+        chosen_source, options, covariates=covariate or (), split=split, vectors=document_vectors, encoder=encoder,
         encoder_cache=cache_beside(outcome.out, encoder_cache),
     )  # fmt: skip
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
     held_out.check(chosen)
-    with together(outcome, source) as outcome, outcome.locked():
+    with together(outcome, chosen_source) as outcome, outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
         corpus = documents_given.corpus(progress=not outcome.quiet, keep_texts=keep_texts)
         logger.info("%s", corpus)
-        corpus, measured = held_out.divide(corpus, chosen, None if holds_corpus(source) else covariate or [])
+        corpus, measured = held_out.divide(corpus, chosen, None if holds_corpus(chosen_source) else covariate or [])
         further = held_out.options()
         if document_vectors is not None:
             further["document_vectors"] = str(document_vectors.resolve())
         if encoder is not None:
             further["encoder"] = encoder if corpus.encoder is None else corpus.encoder.name
-        read_from: dict[str, Any] = ({} if source == "-" else {"path": str(Path(source).resolve())}) | further
+        read_from: dict[str, Any] = ({} if chosen_source == "-" else {"path": located(chosen_source)}) | further
         if read_from:
             read_from["reading"] = reading_of(options.reading)
-        again = repeating(source, options, covariate or [], further, model, chosen, __version__)
+        again = repeating(chosen_source, options, covariate or [], further, model, chosen, __version__)
         train_run(chosen, corpus, outcome, read_from or None, monitored, monitor_every, None, again, measured)
 
 
@@ -812,23 +822,24 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
     return model
 
 
-def _default_place(source: str) -> Path:
+def _default_place(source: str | list[str]) -> Path:
     """Return runs/NAME for data/NAME.txt, or runs/FOLDER-NAME if runs/NAME has a run of another source."""
-    name = _stem(source)
+    first = source if isinstance(source, str) else source[0]
+    name = _stem(first)
     place = Path("runs") / name
-    if source == "-" or _source_of(place) in (None, str(Path(source).resolve())):
+    if source == "-" or _source_of(place) in (None, located(source)):
         return place
-    return Path("runs") / f"{Path(source).resolve().parent.name}-{name}"
+    return Path("runs") / f"{Path(first).resolve().parent.name}-{name}"
 
 
-def _source_of(run: Path) -> str | None:
+def _source_of(run: Path) -> str | list[str] | None:
     from ..topics.saved import read_metrics
 
     try:
         path = read_metrics(run)["source"]["path"]
     except (InputError, KeyError, TypeError):
         return None
-    return str(path)
+    return path if isinstance(path, list) else str(path)
 
 
 def _stem(source: str) -> str:

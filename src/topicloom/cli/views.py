@@ -14,6 +14,7 @@ from .options import (
     Allow,
     AsJson,
     Device,
+    Documents,
     Encoder,
     Excel,
     FigureLanguage,
@@ -26,6 +27,7 @@ from .options import (
     Run,
     check_new,
     check_table,
+    one_or_several,
     open_topics,
     read_names,
 )
@@ -352,7 +354,7 @@ def nearest(
     }
 )
 def vectors(
-    source: Annotated[str, typer.Argument(help="A corpus that prepare wrote, or any text that prepare takes.")],
+    source: Documents,
     out: Annotated[Path, typer.Option(metavar="FILE", help="A .txt file, or .txt.gz to compress it.")],
     options: Preparing,
     method: Annotated[
@@ -373,7 +375,7 @@ def vectors(
     if not out.name.endswith((".txt", ".txt.gz")):
         raise InputError(f"{out} should end in .txt or .txt.gz, because the vectors are written as text")
     check_new(out, overwrite)
-    given = GivenDocuments.opened(source, options)
+    given = GivenDocuments.opened(one_or_several(source), options)
     from ..embeddings import train_word_vectors
 
     corpus = given.corpus(progress=not quiet, keep_texts=True)

@@ -41,6 +41,8 @@ from .fields import read_times, row_numbers, spelled_numbers
 logger = logging.getLogger("topicloom")
 
 _NAMED = 10  # words of a message
+_FEW_DOCUMENTS = 3  # which may be long texts
+_ADVICE_ON_PIECES = "; of long texts, `split_texts` makes the paragraphs, the sentences or equal pieces the documents"
 
 # The filters, and the counts of all words to which they are applied.
 
@@ -119,6 +121,7 @@ class Filters:
                 f"no word is left of {found}: `min_df={self.min_df}` drops {rare.sum()}, `max_df={self.max_df}` drops "
                 f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
                 f"give more text{'; `max_df=1` is one document, and 1.0 is all of them' if one else ''}"
+                f"{_ADVICE_ON_PIECES if n_with_words <= _FEW_DOCUMENTS else ''}"
             )
 
         # A word that one document repeats is not common, so the most common words are those of the most documents.

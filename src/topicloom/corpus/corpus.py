@@ -23,7 +23,7 @@ from ..preparing import ReadOptions, TimeOptions, WordOptions, described
 from ..text import AnyTokenizer, Document, Pretokenized, TextEncoder, Tokenizer
 from ..text.counting import Counts, Text, columns_of, counts_of, remap
 from ..text.folding import cased_forms, folding, written_forms
-from ..text.reading import documents_in
+from ..text.reading import Source, documents_in
 from ..text.strings import asked_rows, pieces, release, replace_surrogates, rows_of
 from ..text.tokenizing import without_html
 from .building import Built, Filters, TokenizerLike, build, choose_tokenizer
@@ -187,7 +187,7 @@ class Corpus(WithFields):
     @described(reading=ReadOptions, words=WordOptions)
     def from_file(
         cls,
-        source: str | Path,
+        source: Source,
         language: str = "auto",
         min_df: float = 5,
         max_df: float = 0.5,
@@ -209,7 +209,11 @@ class Corpus(WithFields):
         errors: str = "strict",
         delimiter: str | None = None,
         header: bool = True,
+        sheet: str | None = None,
+        quotechar: str | None = None,
+        escapechar: str | None = None,
         quoting: bool = True,
+        split_texts: str | None = None,
         day_first: bool | None = None,
         date_format: str | None = None,
         replace_stop_words: bool = False,
@@ -224,8 +228,8 @@ class Corpus(WithFields):
         r"""Count the words of a file's documents. The file is read once, from its beginning to its end.
 
         Args:
-            source: a .txt (one document on each line), .md, .csv, .tsv, .xlsx, .jsonl or .parquet file, a folder of
-                .txt and .md files, or "-" for standard input. Text files may be compressed as .gz.
+            source: a file, a folder, a .zip file, a pattern such as "2024-*.csv", a list of these, or "-" for standard
+                input, as `topicloom.text.read` describes them.
             {reading}
             covariates: the columns with a number or a category for each document. A column that has only numbers and
                 usual marks of missing values, such as "N/A" or an empty cell, is one of numbers.
@@ -273,8 +277,8 @@ class Corpus(WithFields):
         )  # fmt: skip
         reading = ReadOptions(
             text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
-            delimiter=delimiter, header=header, quoting=quoting, day_first=day_first,
-            date_format=date_format,
+            delimiter=delimiter, header=header, sheet=sheet, quotechar=quotechar, escapechar=escapechar,
+            quoting=quoting, split_texts=split_texts, day_first=day_first, date_format=date_format,
         )  # fmt: skip
         documents = documents_in(source, reading, dict.fromkeys(covariates, "covariates"))
         return cls.from_documents(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import replace
 from itertools import islice
 from numbers import Real
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ from ..preparing import ReadOptions
 from ..settings import require_seed
 from ..text import AnyTokenizer, Document, Pretokenized
 from ..text.counting import add_left_out, counts_of
-from ..text.reading import documents_in
+from ..text.pieces import PARENT
+from ..text.reading import Source, documents_in
 from .corpus import Corpus
 from .dates import TimeReader
 from .fields import Categories, FieldKind, Fields, as_number, covariate_like, read_times
@@ -387,7 +389,7 @@ _NO_COVARIATES = ("vectors", "times")  # fields with names of their own
 
 
 def documents_of_file(
-    source: str,
+    source: Source,
     words: Sequence[str],
     tokenizer: AnyTokenizer,
     reading: Mapping[str, Any],
@@ -400,7 +402,7 @@ def documents_of_file(
     numbers is an unknown value, and a warning names the first one.
 
     Args:
-        source: the file, or "-" for standard input.
+        source: the file, several of them, or "-" for standard input.
         words, tokenizer: the words and the tokenizer of the model.
         reading: the options of reading that are not the defaults.
         fields: the fields of the training documents, as `Fields.kinds` returns them.
@@ -411,7 +413,11 @@ def documents_of_file(
     """
     known = {name: kind for name, kind in fields.items() if name not in _NO_COVARIATES}
     options = ReadOptions(**reading)
+    if options.split_texts is not None:
+        known.pop(PARENT, None)
     documents = documents_in(source, options, dict.fromkeys(known))
+    if options.split_texts is not None:
+        known[PARENT] = ()
     times = TimeReader(options.day_first, options.date_format)
     n_done = 0
     warned: set[str] = set()
@@ -438,7 +444,7 @@ def _first_word(documents: Sequence[Document], name: str) -> int | None:
 
 
 def parts_of_source(
-    source: str,
+    source: Source,
     words: Sequence[str],
     tokenizer: AnyTokenizer,
     reading: Mapping[str, Any],
@@ -455,7 +461,7 @@ def parts_of_source(
     Raises:
         InputError: it cannot be read, or the column is missing or says something else.
     """
-    if holds_corpus(source):
+    if isinstance(source, str | Path) and holds_corpus(source):
         return split_by_covariate(Corpus.load(source).over(words), column)
     found = documents_of_file(source, words, tokenizer, reading, {**fields, column: ()})
     return split_by_covariate(next(found), column)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,9 +36,16 @@ def as_path(value: Any, name: str) -> Path:
 # What topicloom has written to a directory. Only the names of files are looked at.
 
 
-def holds_corpus(directory: str | Path) -> bool:
-    """Return whether a directory is a corpus that `Corpus.save` or the command `prepare` wrote."""
-    return (Path(directory) / "corpus.json").is_file()
+def located(source: str | Path | Sequence[str | Path]) -> str | list[str]:
+    """Return the absolute paths of a source of documents: a file, or several."""
+    if isinstance(source, str | Path):
+        return str(Path(source).resolve())
+    return [str(Path(each).resolve()) for each in source]
+
+
+def holds_corpus(directory: str | Path | Sequence[str | Path]) -> bool:
+    """Return whether a path is that of a corpus that `Corpus.save` or the command `prepare` wrote. Several are not."""
+    return isinstance(directory, str | Path) and (Path(directory) / "corpus.json").is_file()
 
 
 def holds_model(directory: str | Path) -> bool:

@@ -24,7 +24,7 @@ from ..errors import (
     StateNotSavedError,
     TrainingDivergedError,
 )
-from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, lock_directory, put_in_place
+from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, located, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
@@ -480,7 +480,7 @@ class Request:
         force: whether to go on even if most of the new documents contain no word that the model knows.
     """
 
-    new: str | None = None
+    new: str | list[str] | None = None
     reading: Mapping[str, Any] | None = None
     labels: Path | None = None
     reference: str | None = None
@@ -609,10 +609,10 @@ def _source(about: dict[str, Any]) -> dict[str, Any]:
     return source if isinstance(source, dict) and source.get("path") else {}
 
 
-def _is_divided_source(new: str, about: dict[str, Any]) -> bool:
+def _is_divided_source(new: str | list[str], about: dict[str, Any]) -> bool:
     """Whether a part of these documents, which a column named, was what the run was trained on."""
     source = _source(about)
-    return "split" in source and Path(new).resolve() == Path(source["path"]).resolve()
+    return "split" in source and located(new) == located(source["path"])
 
 
 def _read_again(folder: Path, model: TopicModel, about: dict[str, Any], request: Request) -> Corpus:
@@ -646,7 +646,9 @@ def _held(folder: Path, model: TopicModel, request: Request) -> Corpus | None:
     return read_stored(folder, model.vocabulary_, model.n_topics)[0]
 
 
-def _read(model: TopicModel, source: str, reading: Mapping[str, Any], vectors: Vectors | None = None) -> Corpus:
+def _read(
+    model: TopicModel, source: str | list[str], reading: Mapping[str, Any], vectors: Vectors | None = None
+) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, over the model's words.
 
     Without vectors of their own, their texts are encoded if the model reads vectors.
@@ -654,9 +656,9 @@ def _read(model: TopicModel, source: str, reading: Mapping[str, Any], vectors: V
     return model.documents(_stored(model, source, reading), vectors=vectors)
 
 
-def _stored(model: TopicModel, source: str, reading: Mapping[str, Any]) -> Corpus:
+def _stored(model: TopicModel, source: str | list[str], reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, with the vectors that they have."""
-    if holds_corpus(source):
+    if isinstance(source, str) and holds_corpus(source):
         return Corpus.load(source)
     return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
 

@@ -1,296 +1,63 @@
 """Reading documents from files, one at a time, so that a file may be larger than memory.
 
-`read` chooses the reader of a format. Plain text, folders, CSV, TSV and Excel are read here, JSON Lines and Parquet in
-records.py.
+`read` finds the files of a source and chooses the reader of each format. Plain text is read here, tables in tables.py,
+JSON and Parquet in records.py, Word files, PDF files and e-mails in office.py.
 """
 
 from __future__ import annotations
 
 import codecs
-import csv
-import datetime
+import glob
 import logging
-import threading
+import os
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, dropwhile, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, NamedTuple, TypeAlias
 
-from ..errors import InputError, MissingExtraError, SettingError
+from ..errors import InputError, SettingError
 from ..files import as_path, holds_corpus, holds_model
-from ..messages import brief, counted, nearest
+from ..messages import counted, joined, nearest
 from ..preparing import FileOptions, described
+from .office import MOST_BYTES, read_docx, read_eml, read_mbox, read_pdf
+from .pieces import pieces_of, splitter
 from .records import (
-    MOST_CHARACTERS,
     Columns,
     Document,
     Input,
     Layout,
-    as_string,
+    document_of,
     opened,
+    read_json,
     read_json_lines,
     read_parquet,
-    resolve_columns,
-    unreadable,
 )
 from .strings import is_utf8, replace_surrogates, require_utf8
+from .tables import read_csv, read_tsv, read_xlsx
 
 logger = logging.getLogger("topicloom")
 
-# Tables with a text column: CSV and TSV files, and Excel workbooks.
-
-_DELIMITERS = ",;\t|"  # the ones that are recognised, the likeliest first
-_SAMPLE_LINES = 20
-_MANY_LINES = 1_000  # a record of more lines is worth a warning
-_ADVICE = {
-    "line": "quote the fields that contain the delimiter ({!r}), or give another `delimiter`",
-    "row": "give each column a name, or remove the cells beyond the last one",
-}
-# What openpyxl raises for a damaged workbook; faults in its XML are a SyntaxError.
-_XLSX_FAULTS = (
-    zipfile.BadZipFile, zlib.error, SyntaxError, LookupError, ValueError, TypeError, AttributeError, RuntimeError,
-    OSError, EOFError,
-)  # fmt: skip
-
-
-def read_csv(given: Input, layout: Layout) -> Iterator[Document]:
-    """Read a table of text fields."""
-    with opened(given, newline="") as file:
-        lines = iter(file)
-        sample = list(islice(lines, _SAMPLE_LINES))
-        layout = layout._replace(delimiter=layout.delimiter or _delimiter_of(sample, layout))
-        rows = _rows(chain(sample, lines), layout, given.name)
-        if given.path is None and layout.header:
-            rows = _without_further_headers(rows, given.name)
-        yield from _documents(rows, layout, given.name, "line")
-
-
-def read_tsv(given: Input, layout: Layout) -> Iterator[Document]:
-    """Read a table of text fields between tabs."""
-    return read_csv(given, layout._replace(delimiter=layout.delimiter or "\t"))
-
-
-def read_xlsx(given: Input, layout: Layout) -> Iterator[Document]:
-    """Read the first worksheet of an Excel workbook."""
-    sheets: list[str] = []
-    rows = ((number, row) for number, row in enumerate(_sheet_rows(given, sheets), 1) if any(row))
-    try:
-        yield from _documents(rows, layout, given.name, "row")
-    except InputError:  # the texts may be in another worksheet
-        _warn_of_sheets(given, sheets)
-        raise
-    _warn_of_sheets(given, sheets)  # after the rows, so that a look at the first one does not say it, too
-
-
-def _warn_of_sheets(given: Input, sheets: list[str]) -> None:
-    if len(sheets) > 1:
-        logger.warning(
-            "%s has %d worksheets, and only the first one, %s, is read; move another one to the front to read it",
-            given.name, len(sheets), brief(sheets[0]),
-        )  # fmt: skip
-
-
-def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, name: str, unit: str) -> Iterator[Document]:
-    """Yield the documents of a table, whose rows come with their line or row number."""
-    if layout.header:
-        rows = dropwhile(_is_blank, rows)
-    first = next(rows, None)
-    if first is None:
-        return
-    header = first[1]
-    if not layout.header:
-        header = [str(number) for number in range(1, max(len(header), 1) + 1)]
-        rows = chain([first], rows)
-    columns = resolve_columns(layout.columns, header, name, header=layout.header)
-    place_of_text = header.index(columns.text)
-    places = [None if column is None else header.index(column) for column in columns.of_documents()]
-    further = {column: header.index(column) for column in columns.covariates}
-    for number, row in rows:
-        if not row:  # a blank line is an empty text in a table of one column, and is skipped in any other
-            if len(header) > 1:
-                continue
-            row = [""]
-        if len(row) != len(header):
-            first_row = "header" if layout.header else "first row"
-            fields = f"{len(row)} field{'s' * (len(row) != 1)}"
-            raise InputError(
-                f"{name}, {unit} {number} has {fields}, but the {first_row} has {len(header)}; "
-                f"{_ADVICE[unit].format(layout.delimiter)}"
-            )
-        id, label, timestamp = (None if place is None else row[place] for place in places)
-        covariates = {column: row[place] for column, place in further.items()} if further else None
-        yield Document(row[place_of_text], id, label, timestamp, covariates)
-
-
-def _without_further_headers(rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Leave out the rows that repeat the header, as in several files one after another (`cat *.csv`).
-
-    In a table of one column, such a row may be a text, and stays.
-    """
-    header: list[str] = []
-    n_repeated = 0
-    for number, row in rows:
-        if len(header) > 1 and [cell.removeprefix("\ufeff") for cell in row[:1]] + row[1:] == header:
-            n_repeated += 1
-            continue
-        header = header or row
-        yield number, row
-    if n_repeated:
-        logger.warning(
-            "%s repeats its header %s, as files one after another do; these rows are left out",
-            name, "once" if n_repeated == 1 else f"{n_repeated:,} times",
-        )  # fmt: skip
-
-
-def _is_blank(row: tuple[int, list[str]]) -> bool:
-    return not row[1]
-
-
-def _reader(lines: Iterable[str], delimiter: str, layout: Layout, *, strict: bool) -> Any:
-    if layout.quoting:
-        return csv.reader(lines, delimiter=delimiter, strict=strict)
-    return csv.reader(lines, delimiter=delimiter, strict=strict, quoting=csv.QUOTE_NONE)
-
-
-def _rows(lines: Iterator[str], layout: Layout, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records of a CSV file, each with the number of its last line."""
-    assert layout.delimiter is not None
-    reader = _reader(lines, layout.delimiter, layout, strict=True)
-    warned = False
-    while True:
-        before = reader.line_num
-        try:
-            with _long_fields:
-                row = next(reader, None)
-        except csv.Error as error:
-            raise _not_a_table(error, name, before + 1, reader.line_num) from None
-        if row is None:
-            return
-        if reader.line_num - before > _MANY_LINES and not warned:
-            warned = True
-            logger.warning(
-                "%s: one record goes from line %d to line %d; look for a quotation mark that is not closed",
-                name, before + 1, reader.line_num,
-            )  # fmt: skip
-        yield reader.line_num, row
-
-
-def _not_a_table(error: csv.Error, name: str, first: int, last: int) -> InputError:
-    message = str(error)
-    advice = (
-        'write a quotation mark inside a quoted field twice (""), or give `quoting=False` if quotation marks are '
-        "ordinary characters in this file"
-    )
-    if message == "unexpected end of data":
-        fault = f"{name}, line {first}: a quotation mark opens in the record that begins here and is never closed"
-        return InputError(f"{fault}; close it, {advice}")
-    if "expected after" in message:
-        begins = "" if first == last else f", in the record that begins on line {first}"
-        return InputError(f"{name}, line {last}{begins}: text follows a closing quotation mark; {advice}")
-    if "field limit" in message:
-        fault = (
-            f"{name}, line {first}: a field of the record that begins here has more than {MOST_CHARACTERS:,} characters"
-        )
-        return InputError(f"{fault}; look for a quotation mark that is not closed, or divide the text into documents")
-    return InputError(f"{name}, line {last}: not readable as a table: {message}")
-
-
-def _delimiter_of(sample: list[str], layout: Layout) -> str:
-    """Return the delimiter of a CSV file: one that gives the text column, or else one with rows of equal length."""
-    tables = {delimiter: _parsed(sample, delimiter, layout) for delimiter in _DELIMITERS}
-    if layout.header:
-        for delimiter, table in tables.items():
-            if table and layout.columns.text in table[0]:
-                return delimiter
-    for delimiter, table in tables.items():
-        widths = {len(row) for row in table if row}
-        if len(widths) == 1 and widths != {1}:
-            return delimiter
-    return _DELIMITERS[0]
-
-
-def _parsed(sample: list[str], delimiter: str, layout: Layout) -> list[list[str]]:
-    """Return the records of a sample. The last one is left out if the sample may end inside it."""
-    try:
-        with _long_fields:
-            rows = list(_reader(sample, delimiter, layout, strict=False))
-    except csv.Error:
-        return []
-    return rows[:-1] if len(rows) > 1 and len(sample) == _SAMPLE_LINES else rows
-
-
-class _LongFields:
-    """A context in which csv accepts long fields.
-
-    The limit belongs to the whole process. It is restored when the last thread leaves the context.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entered = 0
-        self._before = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._entered == 0:
-                self._before = csv.field_size_limit(MOST_CHARACTERS)  # 131,072 by default
-            self._entered += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._entered -= 1
-            if self._entered == 0:
-                csv.field_size_limit(self._before)
-
-
-_long_fields = _LongFields()
-
-
-def _sheet_rows(given: Input, sheets: list[str]) -> Iterator[list[str]]:
-    """Yield the rows of a workbook's first worksheet as strings, without the blank cells at their ends.
-
-    The names of all worksheets are appended to `sheets`.
-    """
-    try:
-        import openpyxl
-    except ImportError:
-        raise MissingExtraError.of("an .xlsx file", "openpyxl", "io") from None
-    if given.path is None:
-        raise InputError("an .xlsx file cannot be read from standard input; give its path")
-    width = 0
-    try:
-        with given.path.open("rb") as file:
-            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            sheets += [sheet.title for sheet in workbook.worksheets]
-            for row in workbook.worksheets[0].iter_rows(values_only=True):
-                cells = [_cell(value) for value in row]
-                while len(cells) > width and not cells[-1]:
-                    cells.pop()
-                width = width or len(cells)
-                yield cells + [""] * (width - len(cells))
-    except _XLSX_FAULTS as error:
-        raise unreadable(given, "xlsx", error) from None
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        value = value.date()  # Excel has no dates without a time
-    return "" if value is None else as_string(value) or ""
-
+Source: TypeAlias = str | Path | Sequence[str | Path]
+"""A file, a folder, a pattern of files, or several of these."""
 
 # What to do with files that are often at hand and cannot be read, whatever `format` is given.
 _TO_CONVERT = {
     **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "save it as .xlsx or .csv"),
-    **dict.fromkeys((".doc", ".docx", ".odt", ".rtf", ".pdf", ".epub"), "save its text as .txt"),
-    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz"), "unpack it"),
+    **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx or .txt"),
+    **dict.fromkeys((".epub", ".html", ".htm"), "save its text as .txt"),
+    **dict.fromkeys((".msg", ".pst"), "save it as .eml or .mbox"),
+    **dict.fromkeys((".7z", ".rar", ".tar", ".tgz"), "unpack it"),
     **dict.fromkeys((".bz2", ".xz", ".lzma", ".zst", ".lz4", ".br"), "unpack it, or compress it by gzip as .gz"),
-    ".json": "write each record as an object on a line of its own, as .jsonl",
 }
-_DOCUMENTS = (".txt", ".md")  # of a folder, in lower case; some systems write .TXT
-_NOT_IN_FOLDERS = (".csv", ".tsv", ".xlsx", ".jsonl", ".ndjson", ".parquet")
+_WHOLE = ("txt", "md", "docx", "pdf", "eml")  # formats whose files are documents in a folder or a .zip file
+_TABLES = ("csv", "tsv", "xlsx", "jsonl", "json", "parquet", "mbox")  # those that are not read there by themselves
+_OWN_TEXT = ("txt", "md", "docx", "pdf")  # formats that have a single text, whatever its column is called
+_ALIASES = {".markdown": ".md", ".ndjson": ".jsonl", ".text": ".txt", ".mbx": ".mbox"}
 _ERRORS = ("strict", "replace", "ignore")
 # Codecs that are not meant for files, but for domain names or for escapes in source code.
 _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
@@ -298,7 +65,7 @@ _NOT_FOR_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicod
 
 @described(reading=FileOptions)
 def read(
-    source: str | Path,
+    source: Source,
     *,
     text: str = "text",
     id: str | None = None,
@@ -310,7 +77,11 @@ def read(
     errors: str = "strict",
     delimiter: str | None = None,
     header: bool = True,
+    sheet: str | None = None,
+    quotechar: str | None = None,
+    escapechar: str | None = None,
     quoting: bool = True,
+    split_texts: str | None = None,
 ) -> Iterator[Document]:
     r"""Read documents in their order.
 
@@ -322,19 +93,22 @@ def read(
         source: one of these, or "-" for standard input:
 
             - a .txt file with one document on each line; a blank line is an empty document
-            - a .csv, .tsv, .xlsx, .jsonl or .parquet file with a text column
-            - a .md file, which is one document
-            - a folder of .txt and .md files; each file is one document, and its id is the relative path. A saved
-              corpus and a run are no such folders, and are refused.
+            - a .csv, .tsv, .xlsx, .jsonl, .json or .parquet file with a text column
+            - a .md, .docx, .pdf or .eml file, which is one document, or an .mbox file of e-mails. E-mails have the
+              fields subject, from, to, date and message-id.
+            - a folder or a .zip file of .txt, .md, .docx, .pdf and .eml files; each file is one document, and its id
+              is the relative path. A saved corpus and a run are no such folders, and are refused.
+            - a pattern such as "2024-*.csv", or a list of files, folders and patterns
 
             Text files may be compressed as .gz. Of an .xlsx file, the first worksheet is read, without blank rows.
+            Documents of all files have the fields "file" and "folder", unless a table has such columns.
         {reading}
         covariates: columns whose values the documents have as `covariates`; a column that the file lacks is left out.
 
     Raises:
         InputError: the source cannot be read; the message names the file and the line.
         SettingError: a format, an encoding or another setting is not known.
-        MissingExtraError: a .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
+        MissingExtraError: a .parquet, .xlsx, .docx or .pdf file is to be read, and its package is not installed.
 
     Examples:
         >>> from topicloom.text import read
@@ -353,18 +127,19 @@ def read(
         raise InputError(f"`covariates={covariates!r}` is a single string; give a list of the names of columns")
     options = FileOptions(
         text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
-        delimiter=delimiter, header=header, quoting=quoting,
+        delimiter=delimiter, header=header, sheet=sheet, quotechar=quotechar, escapechar=escapechar, quoting=quoting,
+        split_texts=split_texts,
     )  # fmt: skip
     return documents_in(source, options, dict.fromkeys(covariates))
 
 
 def documents_in(
-    source: str | Path, options: FileOptions, covariates: Mapping[str, str | None] | None = None
+    source: Source, options: FileOptions, covariates: Mapping[str, str | None] | None = None
 ) -> Iterator[Document]:
     """Read documents in their order. The source is opened once, when the first document is read.
 
     Args:
-        source: a file, a folder, or "-" for standard input, as `read` describes them.
+        source: a file, a folder, a pattern, several of them, or "-" for standard input, as `read` describes them.
         options: how it is read.
         covariates: columns whose values the documents have as `covariates`, each with the argument that names it for
             messages. A column whose argument is None may be missing.
@@ -373,50 +148,281 @@ def documents_in(
         InputError: the source cannot be read, or no document has a value of a column; the message names the file and
             the line.
         SettingError: a format, an encoding or another setting is not known.
-        MissingExtraError: a .parquet or .xlsx file is to be read, and pyarrow or openpyxl is not installed.
+        MissingExtraError: a .parquet, .xlsx, .docx or .pdf file is to be read, and its package is not installed.
     """
-    path = None if str(source) == "-" else as_path(source, "source")
-    given = Input(path, _checked_encoding(options.encoding), options.errors)
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    base = Input(None, _checked_encoding(options.encoding), options.errors)
     if options.errors not in _ERRORS:
         raise SettingError(f"`errors={options.errors!r}` is not known; {nearest(options.errors, _ERRORS)}")
-    if path is not None:
+    if options.format is not None and options.format not in _READERS:
+        raise SettingError(f"`format={options.format!r}` is not known; {nearest(options.format, _READERS)}")
+    split = None if options.split_texts is None else splitter(options.split_texts)
+    files = _files_of(sources, options.format, base)
+    name = files[0].given.name if len(files) == 1 else _name_of(sources)
+    formats = {file.format for file in files}
+    columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {})
+    _check_options(options, formats, name)
+    if formats <= {"txt", "md"}:
+        _check_plain(columns, files[0].given, name)
+    layout = Layout(
+        columns,
+        None if options.delimiter is None else _checked_delimiter(options.delimiter),
+        options.header,
+        options.quoting,
+        None if options.quotechar is None else _checked_mark("quotechar", options.quotechar),
+        None if options.escapechar is None else _checked_mark("escapechar", options.escapechar),
+        options.sheet,
+    )
+    if split is None:
+        return _checked(_documents_of(files, layout), name, columns.covariates)
+    whole = [file._replace(format="md") if file.format == "txt" else file for file in files]
+    return pieces_of(_checked(_documents_of(whole, layout), name, columns.covariates), split)
+
+
+def _check_options(options: FileOptions, formats: set[str], name: str) -> None:
+    """Raise InputError if an option is for files of another format."""
+    delimited, tables = ("csv", "tsv"), ("csv", "tsv", "xlsx")
+    for argument, is_given, suitable in (
+        ("`header=False`", not options.header, tables),
+        (f"`delimiter={options.delimiter!r}`", options.delimiter is not None, delimited),
+        ("`quoting=False`", not options.quoting, delimited),
+        (f"`quotechar={options.quotechar!r}`", options.quotechar is not None, delimited),
+        (f"`escapechar={options.escapechar!r}`", options.escapechar is not None, delimited),
+        (f"`sheet={options.sheet!r}`", options.sheet is not None, ("xlsx",)),
+    ):
+        if is_given and formats.isdisjoint(suitable):
+            kinds = joined(f".{each}" for each in suitable)
+            raise InputError(f"{argument} is for {kinds} files; leave it out for {name}")
+    marks = [each for each in (options.delimiter, options.quotechar, options.escapechar) if each is not None]
+    if len(set(marks)) < len(marks):
+        raise InputError("`delimiter`, `quotechar` and `escapechar` must differ from each other; correct them")
+    if options.quotechar is not None and not options.quoting:
+        raise InputError("`quotechar` and `quoting=False` exclude each other; leave one of them out")
+
+
+def _check_plain(columns: Columns, given: Input, name: str) -> None:
+    """Raise InputError if a column of plain text is asked for. It has the fields of its file alone."""
+    known = given.place.keys() | {"text"}
+    roles = [role for role, column in columns.roles().items() if role != "text" and column and column not in known]
+    arguments = [argument for column, argument in columns.covariates.items() if argument and column not in known]
+    if roles or arguments:
+        shown = " or ".join(dict.fromkeys(f"`{each}`" for each in arguments)) or "id, label or timestamp"
+        advice = "give `format` as csv, tsv or jsonl" if given.path is None else "use .csv or .jsonl"
+        raise InputError(f"{name}: plain text has no columns for {shown}; {advice}")
+
+
+# The files of a source.
+
+
+class _File(NamedTuple):
+    """A file with its format."""
+
+    given: Input
+    format: str
+
+
+def _files_of(sources: Sequence[str | Path], format: str | None, base: Input) -> list[_File]:
+    """Return the files of sources, with the fields "file" and "folder" that their documents have."""
+    if not sources:
+        raise InputError("no file was given; give one")
+    if "-" in map(str, sources):
+        if len(sources) > 1:
+            raise InputError('standard input ("-") cannot be read together with files; give one or the other')
+        return [_File(base, format or "txt")]
+    paths: list[Path] = []
+    for source in sources:
+        paths += _matched(as_path(source, "source"))
+    anchors = [path.absolute() if path.is_dir() else path.absolute().parent for path in paths]
+    try:
+        root = Path(os.path.commonpath(anchors))
+    except ValueError:  # on several drives
+        root = Path(anchors[0].anchor)
+    found: list[_File] = []
+    for path in paths:
+        inside = (
+            path.absolute().relative_to(root).as_posix() if len(paths) > 1 and root in path.absolute().parents else ""
+        )
+        if path.is_dir():
+            found += _of_folder(path, "" if inside == "." else inside, format, base)
+        elif path.suffix.lower() == ".zip":
+            found += _of_archive(path, inside, format, base)
+        else:
+            name = inside or path.name
+            found.append(_File(base._replace(path=path, place=_place(name, path)), format or _format_of(path)))
+    return found
+
+
+def _matched(path: Path) -> list[Path]:
+    """Return a file or a folder, or the files that a pattern matches."""
+    if not glob.has_magic(str(path)) or _exists(path):
         _require(path)
         _refuse_saved(path)
-    is_folder = path is not None and path.is_dir()
-    if is_folder and options.format is not None:
-        raise InputError(f"`format={options.format!r}` is for a single file; leave it out for the folder {given.name}")
-    name = "md" if is_folder else options.format or _format_of(path)
-    if name not in _READERS:
-        raise SettingError(f"`format={name!r}` is not known; {nearest(name, _READERS)}")
-    columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {})
-    arguments = dict.fromkeys(f"`{argument}`" for argument in columns.covariates.values() if argument is not None)
-    if name in ("md", "txt") and (options.id or options.label or options.timestamp or arguments):
-        roles = " or ".join(arguments) or "id, label or timestamp"
-        advice = "give `format` as csv, tsv or jsonl" if path is None else "use .csv or .jsonl"
-        raise InputError(f"{given.name}: plain text has no columns for {roles}; {advice}")
-    if not options.header and name not in ("csv", "tsv", "xlsx"):
-        raise InputError(f"`header=False` is for .csv, .tsv and .xlsx files; leave it out for {given.name}")
-    for argument, is_given in (
-        (f"`delimiter={options.delimiter!r}`", options.delimiter is not None),
-        ("`quoting=False`", not options.quoting),
-    ):
-        if is_given and name not in ("csv", "tsv"):
-            raise InputError(f"{argument} is for .csv and .tsv files; leave it out for {given.name}")
-    delimiter = None if options.delimiter is None else _checked_delimiter(options.delimiter)
-    if is_folder:
-        return _checked(_folder(given), given.name, are_names=True)
-    layout = Layout(columns, delimiter, options.header, options.quoting)
-    return _checked(_READERS[name](given, layout), given.name, columns.covariates)
+        return [path]
+    found = sorted(Path(name) for name in glob.iglob(str(path), recursive=True))
+    if files := [each for each in found if each.is_file()]:
+        return files
+    raise InputError(f"the pattern {str(path)!r} matches no file; check it")
+
+
+def _name_of(sources: Sequence[str | Path]) -> str:
+    more = f" and {counted(len(sources) - 1, 'further source')}" if len(sources) > 1 else ""
+    return f"{sources[0]}{more}"
+
+
+def _place(name: str, path: Path) -> dict[str, str]:
+    """Return the fields of a file: its path in the source, and the folder in which it is.
+
+    The folder of a file at the top is the one that the source is, or that it is in.
+    """
+    folder = name.rpartition("/")[0] or (path.stem if path.suffix.lower() == ".zip" else path.absolute().parent.name)
+    return {"file": replace_surrogates(name), "folder": replace_surrogates(folder)}
+
+
+def _of_folder(root: Path, inside: str, format: str | None, base: Input) -> list[_File]:
+    """Return the files of a folder that are documents, or those of a format."""
+    shown = sorted(file for file in root.rglob("*") if _is_shown(file.relative_to(root)) and file.is_file())
+    # A folder of texts may have runs in it, whose .txt files are words of a vocabulary.
+    saved = {folder for folder in {file.parent for file in shown} if _is_saved(folder) or holds_model(folder)}
+    names = {file.relative_to(root).as_posix(): file for file in shown if file.parent not in saved}
+    chosen = _chosen(names, format, f"the folder {root}", is_written=len(names) < len(shown))
+    files = []
+    for name, kind in chosen.items():
+        place = _place(f"{inside}/{name}" if inside else name, names[name])
+        files.append(_File(base._replace(path=names[name], place=place), kind))
+    return files
+
+
+_MOST_EXPANDED, _LARGE_ARCHIVE = 100, 1 << 28  # how often, and to how many bytes, a .zip file unpacks
+
+
+def _of_archive(path: Path, inside: str, format: str | None, base: Input) -> list[_File]:
+    """Return the files in a .zip file that are documents, or those of a format."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        raise InputError(f"{path} is not a complete .zip file; copy it again") from None
+    members = {_name_in(each, base.encoding): each for each in archive.infolist() if not each.is_dir()}
+    size = sum(each.file_size for each in members.values())
+    if size > max(_LARGE_ARCHIVE, _MOST_EXPANDED * path.stat().st_size):
+        raise InputError(
+            f"{path} would unpack to {size:,} bytes, more than {_MOST_EXPANDED} times its own size, as archives do "
+            "that are made to fill a disk; unpack it yourself if you trust it, and give the folder"
+        )
+    names = [name for name in sorted(members) if _is_shown(Path(name)) and not name.startswith("__MACOSX/")]
+    chosen = _chosen(names, format, str(path), is_archive=True)
+    files = []
+    for name, kind in chosen.items():
+        member = members[name]
+        if member.flag_bits & 1:
+            raise InputError(f"{name} in {path} is encrypted; unpack it, and give the folder")
+        if member.file_size > MOST_BYTES and kind in _WHOLE:
+            raise InputError(f"{name} in {path} has {member.file_size:,} bytes, too many for a document; leave it out")
+        if kind in ("xlsx", "parquet"):
+            raise InputError(f"{name} in {path} cannot be read there; unpack it, and give the file")
+        place = _place(f"{inside}/{name}" if inside else name, path)
+        opener = partial(_open_member, archive, member)
+        files.append(_File(base._replace(path=path, place=place, member=opener, name_of_member=name), kind))
+    return files
+
+
+def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    try:
+        return archive.open(member)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
+        raise InputError(f"{member.filename} in {archive.filename} cannot be unpacked ({error}); unpack it") from None
+
+
+def _name_in(member: zipfile.ZipInfo, encoding: str) -> str:
+    """Return the name of a member. Without a mark it may be in UTF-8 or in the encoding of the texts."""
+    if member.flag_bits & 0x800 or member.filename.isascii():
+        return member.filename
+    try:
+        raw = member.filename.encode("cp437")
+    except UnicodeEncodeError:
+        return member.filename
+    for codec in ("utf-8", encoding, "gb18030" if encoding.startswith("utf-8") else "utf-8"):
+        try:
+            return raw.decode(codec)
+        except UnicodeDecodeError:
+            continue
+    return member.filename
+
+
+def _chosen(
+    names: Iterable[str], format: str | None, where: str, is_written: bool = False, is_archive: bool = False
+) -> dict[str, str]:
+    """Return the names of files that are read of a folder or an archive, with their formats."""
+    every = {name: _format_named(name) for name in names}
+    if format is not None:
+        if chosen := {name: each for name, each in every.items() if each == format}:
+            return {name: "md" if each == "txt" else each for name, each in chosen.items()}
+        raise InputError(f"{where} contains no .{format} files; check `format`, or leave it out")
+    chosen = {
+        name: "md" if each == "txt" else each
+        for name, each in every.items()
+        if each in _WHOLE and not name.lower().endswith(".gz")
+    }
+    tables = [name for name, each in every.items() if each is not None and name not in chosen]
+    example = f", such as {tables[0]}" if tables else ""
+    if not chosen:
+        if len(every) == len(tables) == 1 and is_archive:  # a compressed table
+            return {tables[0]: every[tables[0]] or ""}
+        problem = (
+            "only what topicloom has written" if is_written and not every else "no .txt, .md, .docx, .pdf or .eml files"
+        )
+        kinds = sorted(
+            {each for name in tables if (each := every[name]) in _TABLES and not name.lower().endswith(".gz")}
+        )
+        advice = f"give one of its files{example}" if tables else "give a file of texts, or a folder that contains some"
+        if kinds:
+            advice += f', or `format="{kinds[0]}"` to read all of this format'
+        raise InputError(f"{where} contains {problem}; {advice}")
+    if tables:
+        which = counted(len(tables), "table or compressed file", "tables and compressed files")
+        logger.warning(
+            "%s contains %s%s; only .txt, .md, .docx, .pdf and .eml files are read, unless `format` names others",
+            where, which, example,
+        )  # fmt: skip
+    counts = {each: sum(name.lower().endswith(f".{each}") for name in chosen) for each in _WHOLE}
+    kinds_read = [f"{number:,} .{each}" for each, number in counts.items() if number]
+    if len(kinds_read) > 1:
+        logger.info("%s: %s files are read; `format` chooses one of these formats", where, joined(kinds_read))
+    return chosen
+
+
+def _documents_of(files: Sequence[_File], layout: Layout) -> Iterator[Document]:
+    """Yield the documents of all files. PDF files without text are counted, if there are other files."""
+    own_text = layout._replace(columns=layout.columns._replace(text="text"))
+    without: list[str] = []
+    for given, format in files:
+        for document in _READERS[format](given, own_text if format in _OWN_TEXT else layout):
+            if format == "pdf" and not document.text.strip():
+                if len(files) == 1:
+                    raise InputError(
+                        f"{given.name} has no text, because its pages are pictures; recognise their text first, such "
+                        "as by ocrmypdf"
+                    )
+                without.append(given.name)
+            yield document
+    if without:
+        logger.warning(
+            "%s without text, such as %s, whose pages are pictures: recognise their text first, such as by ocrmypdf; "
+            "now they are empty documents",
+            counted(len(without), "PDF file"), without[0],
+        )  # fmt: skip
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # the name is too long, or contains NUL
+        return False
 
 
 def _require(path: Path) -> None:
     if not is_utf8(str(path)):
         raise InputError(f"the path {str(path)!a} is not UTF-8, so it cannot be recorded; rename the file")
-    try:
-        exists = path.exists()
-    except (OSError, ValueError):  # the name is too long, or contains NUL
-        exists = False
-    if not exists:
+    if not _exists(path):
         raise InputError(f"{path!s:.200} does not exist; check the path")
 
 
@@ -449,13 +455,29 @@ def _checked_delimiter(delimiter: str) -> str:
     return delimiter
 
 
-def _format_of(path: Path | None) -> str:
-    if path is None:
-        return "txt"
+def _checked_mark(option: str, mark: str) -> str:
+    if option == "escapechar":
+        mark = {"\\\\": "\\", "backslash": "\\"}.get(mark, mark)
+        if mark == "none":
+            return mark
+    if len(mark) != 1 or mark in "\r\n\t\0 ":
+        example = "\" or '" if option == "quotechar" else "\\, or none"
+        raise SettingError(f"`{option}={mark!r}` must be one character, such as {example}")
+    return mark
+
+
+def _format_named(name: str) -> str | None:
+    """Return the format that the name of a file shows, if any."""
+    path = Path(name)
     ending = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    aliases = {".markdown": ".md", ".ndjson": ".jsonl", ".text": ".txt"}
-    name = aliases.get(ending.lower(), ending.lower()).removeprefix(".")
-    if name not in _READERS:
+    format = _ALIASES.get(ending.lower(), ending.lower()).removeprefix(".")
+    return format if format in _READERS else None
+
+
+def _format_of(path: Path) -> str:
+    name = _format_named(path.name)
+    if name is None:
+        ending = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
         fault = f"ends in {ending!r}, which is not a known format" if ending else "has no ending that shows its format"
         advice = _TO_CONVERT.get(ending.lower(), f"give `format` as one of {', '.join(_READERS)}")
         raise InputError(f"{path} {fault}; {advice}")
@@ -463,42 +485,54 @@ def _format_of(path: Path | None) -> str:
 
 
 def _lines(given: Input, layout: Layout) -> Iterator[Document]:
+    """Read each line as a document. A few long lines, and lines that end inside of sentences, are worth a warning."""
+    plain = document_of({"text": "", **given.place}, given, layout)
+    has_fields = plain[1:] != _ONLY_TEXT
+    sample: list[str] = []
+    n_lines = n_characters = 0
     with opened(given) as file:
         for line in file:
-            yield Document(line.rstrip("\n"))
+            text = line.rstrip("\n")
+            if n_lines < _FIRST_LINES:
+                sample.append(text)
+            n_lines += 1
+            n_characters += len(text)
+            yield plain._replace(text=text) if has_fields else Document(text)
+    if n_lines <= _FEW_LINES and n_characters > n_lines * _LONG_LINE:
+        logger.warning(
+            '%s has %s of %s characters, and a line is a document; `split_texts="paragraphs"` divides the text '
+            "instead, and so do sentences and tokens:300",
+            given.name, counted(n_lines, "line"), f"{n_characters:,}",
+        )  # fmt: skip
+    elif _are_wrapped(sample):
+        logger.warning(
+            '%s has lines that end inside of sentences, and a line is a document; `split_texts="paragraphs"` makes '
+            "paragraphs the documents",
+            given.name,
+        )
+
+
+_FIRST_LINES, _FEW_LINES, _LONG_LINE = 400, 4, 5_000
+_WIDEST = 120  # characters of a line of wrapped text
+_INNER_END = re.compile(r"[.!?;:]['\"”’]? [A-Z\"“‘]")  # of a sentence, inside of a line
+
+
+def _are_wrapped(lines: Sequence[str]) -> bool:
+    """Return whether lines look as if a program had wrapped a text: they are of similar length, and end anywhere."""
+    lines = [line.strip() for line in lines if line.strip()]
+    widest = max(map(len, lines), default=0)
+    if len(lines) < 50 or not 40 <= widest <= _WIDEST:
+        return False
+    full = sum(len(line) > 0.75 * widest for line in lines)
+    goes_on = sum(b[:1].islower() and a[-1] not in ".!?:;" for a, b in pairwise(lines))
+    inner = sum(_INNER_END.search(line) is not None for line in lines)
+    return min(2 * full, 4 * goes_on, 8 * inner) > len(lines)
 
 
 def _whole(given: Input, layout: Layout) -> Iterator[Document]:
+    named = {"id": given.place["file"]} if given.place else {}
     with opened(given) as file:
-        yield Document(file.read(), None if given.path is None else given.path.name)
-
-
-def _folder(given: Input) -> Iterator[Document]:
-    root = given.path
-    assert root is not None
-    shown = sorted(file for file in root.rglob("*") if _is_shown(file.relative_to(root)) and file.is_file())
-    found = [file for file in shown if file.name.lower().endswith(_DOCUMENTS)]
-    # A folder of texts may have runs in it, whose .txt files are words of a vocabulary.
-    saved = {folder for folder in {file.parent for file in found} if _is_saved(folder)}
-    files = [file for file in found if file.parent not in saved]
-    tables = [file for file in shown if file.name.lower().removesuffix(".gz").endswith(_NOT_IN_FOLDERS)]
-    tables += [file for file in shown if file.name.lower().endswith((".txt.gz", ".md.gz"))]
-    tables = [file for file in tables if not holds_model(file.parent)]  # those of a run are no texts
-    example = f", such as {tables[0].relative_to(root)}" if tables else ""
-    if not files:
-        problem = "only what topicloom has written" if found else "no .txt or .md files"
-        advice = f"give one of its files{example}" if tables else "give a file of texts, or a folder that contains some"
-        raise InputError(f"the folder {root} contains {problem}; {advice}")
-    if tables:
-        which = counted(len(tables), "table or compressed file", "tables and compressed files")
-        logger.warning("%s contains %s%s; of a folder, only .txt and .md files are read", root, which, example)
-
-    def documents() -> Iterator[Document]:
-        for path in files:
-            with opened(given._replace(path=path)) as file:
-                yield Document(file.read(), path.relative_to(root).as_posix())
-
-    return documents()
+        yield document_of({"text": file.read(), **named, **given.place}, given, layout)
 
 
 def _is_saved(folder: Path) -> bool:
@@ -540,7 +574,12 @@ _READERS: dict[str, Callable[[Input, Layout], Iterator[Document]]] = {
     "tsv": read_tsv,
     "xlsx": read_xlsx,
     "jsonl": read_json_lines,
+    "json": read_json,
     "parquet": read_parquet,
+    "docx": read_docx,
+    "pdf": read_pdf,
+    "eml": read_eml,
+    "mbox": read_mbox,
 }
 
 
@@ -548,8 +587,6 @@ def _checked(
     documents: Iterator[Document],
     name: str,
     covariates: Mapping[str, str | None] = MappingProxyType({}),
-    *,
-    are_names: bool = False,
 ) -> Iterator[Document]:
     """Replace the surrogates in texts, and check that there are documents and values.
 
@@ -557,7 +594,6 @@ def _checked(
         documents: the documents.
         name: the file, for messages.
         covariates: columns that were asked for, with the argument that named each.
-        are_names: whether the ids are names of files, whose surrogates are replaced too.
 
     Raises:
         InputError: the file contains no documents, none of them has a value of a column that was asked for, or a value
@@ -568,9 +604,7 @@ def _checked(
     for row, document in enumerate(documents):
         if not is_utf8(document.text):
             document = document._replace(text=replace_surrogates(document.text))
-        if are_names and document.id is not None:
-            document = document._replace(id=replace_surrogates(document.id))
-        elif document[1:] != _ONLY_TEXT:
+        if document[1:] != _ONLY_TEXT:
             document = _with_whole_characters(document, f"of document {row} of {name}")
         if unseen:
             known = document.covariates or {}

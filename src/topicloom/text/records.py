@@ -1,4 +1,4 @@
-"""Opening files, and the documents in them: JSON Lines, Parquet, and the columns that documents are read from."""
+"""Opening files, and the documents in them: JSON, JSON Lines, Parquet, and the columns that documents are read from."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ import json
 import logging
 import reprlib
 import sys
+import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
+from itertools import chain, count, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, NamedTuple, TextIO
+from typing import IO, Any, NamedTuple, TextIO, cast
 
 from ..errors import InputError, MissingExtraError
-from ..messages import nearest
+from ..messages import brief, nearest
 
 logger = logging.getLogger("topicloom")
 
 # Opening text files. Each fault in a file is reported in one sentence that names its place.
 
+_PART = 1 << 16  # characters that are read at once
 _HEAD = 4096  # bytes that are searched for the signs of UTF-16 and of binary files
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))  # bytes that encodings of text hardly use
 _MOST_CONTROL = 0.01  # of the bytes of a text
@@ -40,16 +42,51 @@ def too_long(where: str, n_characters: str) -> InputError:
 
 
 class Input(NamedTuple):
-    """A file and how its bytes are decoded."""
+    """A file and how its bytes are decoded.
 
-    path: Path | None  # None is standard input
+    Args:
+        path: the file, or the archive that it is a member of; None is standard input.
+        encoding: the encoding of its text.
+        errors: what to do with bytes that are not in the encoding.
+        place: the fields "file" and "folder" of its documents.
+        member: opens the member of an archive; None if the file is no member.
+    """
+
+    path: Path | None
     encoding: str
     errors: str
+    place: Mapping[str, str] = MappingProxyType({})
+    member: Callable[[], IO[bytes]] | None = None
+    name_of_member: str = ""
+    shown: str | None = None
 
     @property
     def name(self) -> str:
         """The file's name in messages."""
-        return "standard input" if self.path is None else str(self.path)
+        if self.shown is not None:
+            return self.shown
+        if self.path is None:
+            return "standard input"
+        return f"{self.name_of_member} in {self.path}" if self.member else str(self.path)
+
+    @property
+    def ending(self) -> str:
+        """The ending of the file's name in lower case, such as ".gz"."""
+        return Path(self.name_of_member or self.path or "").suffix.lower()
+
+    def binary(self) -> IO[bytes]:
+        """Open the file. Compressed text is decompressed."""
+        if self.member is None and self.path is None:
+            buffer: IO[bytes] | None = getattr(sys.stdin, "buffer", None)
+            if buffer is None or buffer.closed:
+                raise InputError("standard input is closed; give a file")
+            return buffer
+        assert self.path is not None
+        file: Any = self.member() if self.member else self.path.open("rb")
+        if self.ending == ".gz":
+            file = gzip.GzipFile(fileobj=file)
+        binary: IO[bytes] = file
+        return binary
 
 
 class Lines:
@@ -70,6 +107,17 @@ class Lines:
             if len(line) > MOST_CHARACTERS:
                 self._check_length(line.rstrip("\r\n"), f"{self._given.name}, line {number}")
             yield self._without_nul(line) if number == 1 else line.replace("\0", " ")
+
+    @property
+    def bytes(self) -> IO[bytes]:
+        """The file before it is decoded, for formats of which a part is no text."""
+        binary: Any = self._file.buffer
+        return cast("IO[bytes]", binary)
+
+    def parts(self) -> Iterator[str]:
+        """Yield the text in parts of any length."""
+        for number, part in enumerate(iter(lambda: self._file.read(_PART), "")):
+            yield part.replace("\0", " ") if number else self._without_nul(part)
 
     def read(self) -> str:
         """Return the whole text."""
@@ -107,16 +155,15 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
     except UnicodeError as error:
         fault = f"{given.name} cannot be read as {given.encoding}: {error}"
         raise InputError(f"{fault}; {_advice(given, 'utf-16-le' if '16' in given.encoding else None)}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{given.name} is not a complete gzip file; make it again") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error, zipfile.BadZipFile):
+        fault = f"{given.name} is damaged" if given.member else f"{given.name} is not a complete gzip file"
+        raise InputError(f"{fault}; make it again") from None
     except OSError as error:
         raise InputError(f"{given.name} cannot be read: {error.strerror or error}") from None
 
 
 def _open(given: Input, newline: str | None) -> TextIO:
-    buffer = getattr(sys.stdin, "buffer", None) if given.path is None else _open_binary(given.path)
-    if buffer is None or buffer.closed:
-        raise InputError("standard input is closed; give a file")
+    buffer = given.binary()
     return io.TextIOWrapper(buffer, _marked(buffer) or given.encoding, given.errors, newline)
 
 
@@ -136,19 +183,13 @@ def _marked(file: Any) -> str | None:
     return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
-def _open_binary(path: Path) -> IO[bytes]:
-    file: Any = gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb")
-    binary: IO[bytes] = file
-    return binary
-
-
 def _undecodable(given: Input, error: UnicodeDecodeError) -> InputError:
     """Return the error for bytes that the encoding does not have, with their place and the encoding to try."""
     place, head = "", bytes(error.object[:_HEAD])
     if given.path is not None and given.path.is_file():  # a pipe cannot be opened again
         try:
-            place = _place_of_fault(given.path, given.encoding)
-            with _open_binary(given.path) as file:
+            place = _place_of_fault(given)
+            with given.binary() as file:
                 head = file.read(_HEAD)
         except (OSError, EOFError, zlib.error):
             pass  # the file is damaged elsewhere too; the fault is reported without its place
@@ -197,11 +238,11 @@ def _utf16(head: bytes) -> str | None:
     return "utf-16-le" if odd > even else "utf-16-be"
 
 
-def _place_of_fault(path: Path, encoding: str) -> str:
+def _place_of_fault(given: Input) -> str:
     """Read a file again to find the line and the byte that cannot be decoded; decoding in blocks does not show them."""
-    decoder = codecs.getincrementaldecoder(encoding)()
+    decoder = codecs.getincrementaldecoder(given.encoding)()
     start, n_lines, data = 0, 1, b""
-    with _open_binary(path) as file:
+    with given.binary() as file:
         try:
             for data in file:
                 n_lines += decoder.decode(data).count("\n")
@@ -268,6 +309,11 @@ class Columns(NamedTuple):
         """Return all columns that are read, each once."""
         return list(dict.fromkeys(name for name in (*self.roles().values(), *self.covariates) if name))
 
+    def missing(self, present: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
+        """Return those of the known fields that are to be read, and that are not among the columns of the file."""
+        present = set(present)
+        return {name: known[name] for name in self.names() if name in known and name not in present}
+
 
 class Layout(NamedTuple):
     """Where a file has its texts.
@@ -277,12 +323,19 @@ class Layout(NamedTuple):
         delimiter: the character between the fields of a table, or None to recognise it.
         header: whether the first line of a table names its columns.
         quoting: whether quotation marks enclose the fields of a table.
+        quotechar: the quotation mark of a table, or None to recognise it.
+        escapechar: the character that precedes quotation marks and delimiters inside of fields, "none" for no such
+            character, or None to recognise it.
+        sheet: the name or the number of a worksheet; None is the first one.
     """
 
     columns: Columns
     delimiter: str | None = None
     header: bool = True
     quoting: bool = True
+    quotechar: str | None = None
+    escapechar: str | None = None
+    sheet: str | None = None
 
 
 def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
@@ -293,21 +346,51 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
     Raises:
         InputError: a line cannot be read, or no record has a column that was asked for.
     """
+    with opened(given) as file:
+        yield from _of_records(_of_lines(enumerate(file, 1), given.name), given, layout)
+
+
+def read_json(given: Input, layout: Layout) -> Iterator[Document]:
+    """Read a list of objects; or an object with a single list of objects in it. JSON Lines are read as such.
+
+    Raises:
+        InputError: as for `read_json_lines`.
+    """
+    with opened(given) as file:
+        parts = file.parts()
+        first = next(parts, "")
+        line, _, rest = first.partition("\n")
+        if first.lstrip().startswith("["):
+            records = _of_list(_Text(chain([first], parts)), given.name)
+        elif rest.strip() and _is_json(line):
+            records = _of_lines(enumerate(_lines_of(chain([first], parts)), 1), given.name)
+        else:
+            records = _of_object("".join(chain([first], parts)), given.name)
+        yield from _of_records(records, given, layout)
+
+
+def _of_records(records: Iterator[tuple[str, dict[str, Any]]], given: Input, layout: Layout) -> Iterator[Document]:
+    """Yield the document of each record, which comes with its place for messages."""
     text = layout.columns.text
+    names = layout.columns.names()
+    nested = [name for name in names if "." in name]
     asked = layout.columns.asked()
     waiting: list[Document] = []  # until a record has a text: a wrong name should be reported before all are read
     first: tuple[str, dict[str, Any]] | None = None
     n_records = n_without = 0
     record: dict[str, Any] = {}
-    for where, record in _json_objects(given):
+    for where, record in records:
         n_records += 1
+        found = dict(record)
+        found |= {name: found_value for name in nested if (found_value := value_at(record, name)) is not _MISSING}
+        found |= layout.columns.missing(found, given.place)
         if asked:
-            asked = {name: argument for name, argument in asked.items() if name not in record}
-        lacks = text not in record
+            asked = {name: argument for name, argument in asked.items() if name not in found}
+        lacks = text not in found
         if lacks:
             n_without += 1
             first = first or (where, record)
-        found = {**record, text: None} if lacks else record
+            found[text] = None
         waiting.append(_document(found, resolve_columns(layout.columns, found, where, optional=True), where))
         if n_without < n_records:
             yield from waiting
@@ -315,34 +398,194 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
         elif n_without == _MOST_WITHOUT_TEXT:
             break
     if first and n_without == n_records:
-        resolve_columns(layout.columns, first[1], first[0], optional=True)  # raises the error
+        resolve_columns(layout.columns, paths_of(first[1]), first[0], optional=True)  # raises the error
     if record and asked:
         name, argument = next(iter(asked.items()))
-        raise InputError(f"no record of {given.name} has {name!r}, the column of `{argument}`; {nearest(name, record)}")
+        advice = nearest(name, paths_of(record))
+        raise InputError(f"no record of {given.name} has {name!r}, the column of `{argument}`; {advice}")
     if n_without:
         logger.warning(
             "%d of %d records of %s have no %r; they are empty documents", n_without, n_records, given.name, text
         )
 
 
-def _json_objects(given: Input) -> Iterator[tuple[str, dict[str, Any]]]:
+_MISSING = object()
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Return what is at a path such as "data.0.text": a key of an object, or a number from 0 for an entry of a list.
+
+    A key that contains dots itself comes before a path of several keys. Where there is nothing, `_MISSING` is returned.
+
+    >>> value_at({"data": [{"text": "a"}], "data.0": {"text": "b"}}, "data.0.text")
+    'b'
+    """
+    if isinstance(value, Mapping):
+        if path in value:
+            return value[path]
+        parts = path.split(".")
+        for n_parts in range(len(parts) - 1, 0, -1):
+            key = ".".join(parts[:n_parts])
+            found = value_at(value[key], ".".join(parts[n_parts:])) if key in value else _MISSING
+            if found is not _MISSING:
+                return found
+        return _MISSING
+    if isinstance(value, list):
+        number, _, rest = path.partition(".")
+        if number.isdecimal() and len(number) < 10 and int(number) < len(value):
+            return value_at(value[int(number)], rest) if rest else value[int(number)]
+    return _MISSING
+
+
+def paths_of(record: Mapping[str, Any]) -> list[str]:
+    """Return the paths to the values of a record, those inside of objects and lists too, for messages.
+
+    >>> paths_of({"id": 7, "data": {"texts": ["a", "b"]}})
+    ['id', 'data.texts.0', 'data.texts.1']
+    """
+    found: list[str] = []
+    waiting: list[tuple[str, Any]] = [(str(name), value) for name, value in reversed([*record.items()])]
+    while waiting and len(found) < _MOST_PATHS:
+        path, value = waiting.pop()
+        inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        entries = list(islice(inside, _MOST_PATHS))
+        if not entries or path.count(".") > _DEEPEST_PATH:
+            found.append(path)
+        waiting += [(f"{path}.{name}", entry) for name, entry in reversed(entries) if path.count(".") <= _DEEPEST_PATH]
+    return found
+
+
+_MOST_PATHS, _DEEPEST_PATH = 50, 8  # in messages
+
+
+def _of_lines(lines: Iterable[tuple[int, str]], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the object on each line, with its place for messages."""
-    with opened(given) as file:
-        for number, line in enumerate(file, 1):
-            where = f"{given.name}, line {number}"
-            if not line.strip():
-                continue
+    for number, line in lines:
+        if line.strip():
+            where = f"{name}, line {number}"
+            value = _parsed(line.rstrip("\r\n"), where, "correct the line")
+            yield where, _record(value, where, "each line must be one")
+
+
+def _lines_of(parts: Iterable[str]) -> Iterator[str]:
+    rest = ""
+    for part in parts:
+        *lines, rest = (rest + part).split("\n")
+        yield from lines
+    yield rest
+
+
+class _Text:
+    """A text that is read in parts, and forgotten up to the place `at`."""
+
+    def __init__(self, parts: Iterator[str]) -> None:
+        self._parts = parts
+        self.known, self.at = "", 0
+
+    def read(self, n_characters: int = 1) -> bool:
+        """Read on by at least so many characters. Return whether there were any."""
+        added = []
+        while n_characters > 0 and (part := next(self._parts, "")):
+            added.append(part)
+            n_characters -= len(part)
+        self.known, self.at = self.known[self.at :] + "".join(added), 0
+        return bool(added)
+
+    def character(self) -> str:
+        """Return the next character that is no blank, and move there; "" at the end."""
+        while True:
+            while self.at < len(self.known) and self.known[self.at].isspace():
+                self.at += 1
+            if self.at < len(self.known):
+                return self.known[self.at]
+            if not self.read():
+                return ""
+
+
+def _of_list(text: _Text, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a list one after another. The list need not fit in memory."""
+    decoder = json.JSONDecoder()
+    text.character()
+    text.at += 1  # after the bracket
+    for number in count(1):
+        where = f"{name}, record {number}"
+        mark = text.character()
+        if mark == "," and number > 1:
+            text.at += 1
+            mark = text.character()
+        elif mark != "]" and mark and number > 1:
+            raise InputError(f"{where}: there is no comma before it; correct the file")
+        if mark == "]":
+            text.at += 1
+            if text.character():
+                raise InputError(f"{name}: more follows after the list; correct the file")
+            return
+        while True:
             try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{where}, column {error.colno}: not JSON ({error.msg}); correct the line") from None
-            except RecursionError:
-                raise InputError(f"{where}: the JSON is nested too deeply; correct the line") from None
-            except ValueError:  # Python converts no integer of more than 4,300 digits
-                raise InputError(f"{where}: the JSON has a number with too many digits; correct the line") from None
-            if not isinstance(record, dict):
-                raise InputError(f'{where}: not a JSON object; each line must be one, such as {{"text": "..."}}')
-            yield where, record
+                value, text.at = decoder.raw_decode(text.known, text.at)
+                break
+            except (RecursionError, ValueError) as error:
+                incomplete = isinstance(error, json.JSONDecodeError) and error.pos >= len(text.known) - _LONGEST_MARK
+                incomplete = incomplete or "Unterminated" in str(error)
+                if not incomplete or not text.read(len(text.known) - text.at):
+                    if not text.known[text.at :].strip():
+                        raise InputError(f"{name}: the list has no end; copy the file again, or add ]") from None
+                    _parsed(text.known[text.at :], where)  # raises the error
+                    raise
+        yield where, _record(value, where, "each entry of the list must be one")
+
+
+_LONGEST_MARK = 12  # characters of a number, an escape or a word such as false at which a part may end
+
+
+def _of_object(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of the only list of objects in an object."""
+    if not text.strip():
+        return
+    value = _parsed(text, name)
+    if not isinstance(value, dict):
+        raise InputError(f'{name}: not a list of JSON objects, such as [{{"text": "..."}}]; correct it')
+    lists = {key: each for key, each in value.items() if isinstance(each, list) and any(map(_is_object, each))}
+    if len(lists) > 1:
+        raise InputError(
+            f"{name} has several lists of records ({', '.join(map(brief, list(lists)[:5]))}); write one to a file"
+        )
+    key, records = next(iter(lists.items()), (None, [value]))
+    if key is not None:
+        logger.info("%s: the records of %s are read", name, brief(key))
+    for number, record in enumerate(records, 1):
+        where = name if key is None else f"{name}, record {number} of {brief(key)}"
+        yield where, _record(record, where, "each entry of the list must be one")
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _parsed(text: str, where: str, advice: str = "correct the file") -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise InputError(f"{where}, {line}column {error.colno}: not JSON ({error.msg}); {advice}") from None
+    except RecursionError:
+        raise InputError(f"{where}: the JSON is nested too deeply; {advice}") from None
+    except ValueError:  # Python converts no integer of more than 4,300 digits
+        raise InputError(f"{where}: the JSON has a number with too many digits; {advice}") from None
+
+
+def _record(value: Any, where: str, rule: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f'{where}: not a JSON object; {rule}, such as {{"text": "..."}}')
+    return value
 
 
 def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
@@ -355,21 +598,43 @@ def read_parquet(given: Input, layout: Layout) -> Iterator[Document]:
         raise InputError("a .parquet file cannot be read from standard input; give its path")
     try:
         with parquet.ParquetFile(given.path) as file:
-            columns = resolve_columns(layout.columns, file.schema_arrow.names, given.name)
+            names = file.schema_arrow.names
+            asked = {name: name.partition(".")[0] for name in layout.columns.names() if name not in names}
+            if any(path != name and path in names for name, path in asked.items()):  # inside of a column
+                tops = {name if name in names else asked[name] for name in layout.columns.names()}
+                tops |= {role for role, name in layout.columns.roles().items() if name is None}
+                row = count()
+                batches = file.iter_batches(batch_size=1024, columns=sorted(tops.intersection(names)))
+                records = (record for batch in batches for record in batch.to_pylist())
+                placed = ((f"{given.name}, row {next(row)}", record) for record in records)
+                yield from _of_records(placed, given, layout)
+                return
+            further = layout.columns.missing(names, given.place)
+            columns = resolve_columns(layout.columns, [*names, *further], given.name)
             row = count()
-            for batch in file.iter_batches(batch_size=1024, columns=columns.names()):
+            wanted = [name for name in columns.names() if name not in further]
+            for batch in file.iter_batches(batch_size=1024, columns=wanted):
                 for record in batch.to_pylist():
-                    yield _document(record, columns, f"{given.name}, row {next(row)}")
+                    yield _document(record | further, columns, f"{given.name}, row {next(row)}")
     except InputError:
         raise
     except (ArrowException, OSError, ValueError, OverflowError) as error:  # values such as the year 10000
         raise unreadable(given, "parquet", error) from None
 
 
-def unreadable(given: Input, format: str, error: Exception) -> InputError:
+def unreadable(given: Input, format: str, error: Exception, or_as: str = "csv") -> InputError:
     """Return the error for a binary file that its library cannot read."""
     reason = (str(error) or repr(error)).splitlines()[0].rstrip(".")
-    return InputError(f"{given.name} cannot be read as {format}: {reason:.200}; save it again as .{format} or .csv")
+    return InputError(f"{given.name} cannot be read as {format}: {reason:.200}; save it again as .{format} or .{or_as}")
+
+
+def document_of(record: Mapping[str, Any], given: Input, layout: Layout) -> Document:
+    """Return the document of a whole file, or of a part of it, from its text and its other fields.
+
+    Raises:
+        InputError: it has no field that was asked for.
+    """
+    return _document(record, resolve_columns(layout.columns, record, given.name), given.name)
 
 
 def resolve_columns(
@@ -398,7 +663,8 @@ def resolve_columns(
             return name
         if optional and role != "text":
             return None
-        shown = (" ".join(column.split()) for column in present)  # a name may contain line breaks
+        shown = [" ".join(column.split()) for column in present]  # a name may contain line breaks
+        shown += ["..."] * (len(shown) == _MOST_PATHS)
         names = ", ".join(f"{column:.30}..." if len(column) > 30 else column for column in shown)
         found = f"its columns are {names}" if present else "it has none"
         advice = f"name the column by `{role}`"
@@ -422,7 +688,7 @@ def resolve_columns(
     return Columns(text, **found, covariates=further)
 
 
-def _document(record: dict[str, Any], columns: Columns, where: str) -> Document:
+def _document(record: Mapping[str, Any], columns: Columns, where: str) -> Document:
     text = "" if record[columns.text] is None else record[columns.text]  # a missing text keeps its row
     if not isinstance(text, str):
         raise InputError(f"{where}: {columns.text!r} is {reprlib.repr(text)}, not a string; correct it")

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..corpus.fields import Fields, WithFields
+from ..corpus.fields import Categories, Fields, WithFields
 from ..display import html_table
 from ..errors import InputError
 from ..messages import counted
 from ..text import AnyTokenizer
 from ..text.languages import language_name
+from ..text.pieces import PARENT
 from ..text.recognition import other_language
 
 # A notebook shows this many documents, and this many characters of each text.
@@ -94,6 +95,58 @@ class DocumentTopics(WithFields):
         """Yield the documents in parts of at most `n_docs`."""
         for start in range(0, len(self), n_docs):
             yield self[start : start + n_docs]
+
+
+def sum_by_parent(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> DocumentTopics:
+    """Return the topic shares of texts that were divided into pieces (`split_texts`), in their order.
+
+    The shares of a text are the mean over its pieces, weighted by their numbers of tokens. Its label, its time and its
+    covariates are those of its first piece.
+
+    Args:
+        pieces: the pieces, with the covariate `parent`. Pieces of a text come one after another.
+        n_tokens: (n_docs,) how many tokens of each piece the model knows.
+
+    Raises:
+        InputError: the documents do not say from which texts they are, or `n_tokens` has another length.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> from topicloom.topics.document_topics import sum_by_parent
+        >>> pieces = ["cat dog mouse", "rain sun snow", "cat dog mouse cat"]
+        >>> corpus = tl.Corpus.from_texts(pieces * 4, covariates={"parent": list("abb") * 4}, min_df=1, max_df=1.0)
+        >>> found = tl.LDA(2, random_state=0).fit(corpus).infer(corpus)
+        >>> texts = sum_by_parent(found[:3], [3, 3, 4])
+        >>> list(texts.ids)
+        ['a', 'b']
+        >>> bool(abs(texts.theta[1] - (found.theta[1] * 3 + found.theta[2] * 4) / 7).max() < 1e-6)
+        True
+    """
+    column = pieces.fields.covariates.get(PARENT)
+    weights = np.asarray(n_tokens, dtype=np.float64)
+    if weights.shape != (len(pieces),):
+        raise InputError(
+            f"`n_tokens` has {len(weights):,} numbers, and there are {len(pieces):,} documents; give as many"
+        )
+    if not isinstance(column, Categories):
+        raise InputError(
+            f"the documents have no covariate {PARENT!r}, which names the text that each is from; read them with "
+            "`split_texts`"
+        )
+    starts = [0, *(np.flatnonzero(np.diff(column.codes)) + 1).tolist()] if len(pieces) else []
+    weights = np.where(pieces.empty, 0.0, weights)
+    totals = np.add.reduceat(weights, starts) if starts else weights
+    theta = np.add.reduceat(weights[:, None] * pieces.theta, starts) if starts else pieces.theta
+    first = pieces[starts] if starts else pieces
+    theta = np.where(totals[:, None] > 0, theta / np.maximum(totals, 1e-300)[:, None], first.theta)
+    covariates = {name: values for name, values in first.fields.covariates.items() if name != PARENT}
+    parents = first.fields.covariates[PARENT]
+    assert isinstance(parents, Categories)
+    fields = replace(
+        first.fields, ids=[str(name) for name in parents.values()], texts=None, tokens=None, vectors=None, encoder=None,
+        covariates=covariates,
+    )  # fmt: skip
+    return DocumentTopics(theta.astype(pieces.theta.dtype), totals == 0, fields)
 
 
 def empty_warning(n_empty: int, n_docs: int) -> str:

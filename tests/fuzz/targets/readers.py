@@ -216,6 +216,7 @@ def damaged_table(case: Case) -> int:
     name = "text" if header else "1"
     expected = None if rows is None else table(rows, header, name)
     options = {"delimiter": delimiter, "header": header, "quoting": quoting, "errors": errors, "text": name}
+    options |= {"quotechar": '"', "escapechar": "none"} if quoting else {}
     first, *others = [[cell.lstrip("\ufeff") for cell in row] for row in rows or [] if row] or [[]]
     pipe = not header or first not in others  # standard input leaves out rows that repeat the header
     return compare(documents_of(case, data, "csv", pipe=pipe, **options), expected, text)
@@ -377,6 +378,9 @@ def pipe(case: Case) -> int:
     return compare(found, None if text is None else [Document(clean(line)) for line in lines_of(text)], text)
 
 
+MORE = ("sheet", "quotechar", "escapechar", "split_texts")  # arguments of some formats
+
+
 def options(case: Case) -> int:
     """Arguments of all kinds. Each gives documents or a refusal."""
     from encodings.aliases import aliases
@@ -385,9 +389,26 @@ def options(case: Case) -> int:
     seeds = {"csv.gz": ".csv.gz", "parquet": ".parquet", "xlsx": ".xlsx", "jsonl": ".jsonl"}
     data = case.seed_bytes(seeds.get(ending, ".csv"))
     path = case.write(f"input.{ending}" if ending else "input", data)
-    odd = [*MARKS, *SURROGATES, *SEPARATORS, "text", "utf-8", "csv", "", "\\t", "tab"]
+    odd = [
+        *MARKS,
+        *SURROGATES,
+        "'",
+        "\\",
+        ";",
+        "none",
+        "1",
+        "sentences",
+        "tokens:3",
+        *SEPARATORS,
+        "text",
+        "utf-8",
+        "csv",
+        "",
+        "\\t",
+        "tab",
+    ]
     given: dict[str, Any] = {}
-    for name in ("text", "id", "label", "timestamp", "format", "encoding", "errors", "delimiter"):
+    for name in ("text", "id", "label", "timestamp", "format", "encoding", "errors", "delimiter", *MORE):
         if case.chance(0.25):
             given[name] = case.pick(odd)
     if case.chance(0.5):
