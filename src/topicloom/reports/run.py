@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,13 +176,15 @@ def write(
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
         topics = Topics.of(model, corpus, documents)
-        if options.explorer and len(documents) <= MOST_PLACED:
-            _say_step("placing documents on the map", documents)
-            topics.positions()  # which the run keeps
-        _keep_documents(staged, corpus, topics.documents, options)
         write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
-        _say_step("drawing pictures", documents)
-        _draw(staged, topics, options)
+        with ThreadPoolExecutor(1) as other:  # t-SNE leaves the interpreter to the pictures
+            _say_step("placing documents on the map, and drawing pictures", documents)
+            places = options.explorer and len(documents) <= MOST_PLACED
+            placing = other.submit(topics.positions) if places else None
+            _draw(staged, topics, options)
+            if placing is not None:
+                placing.result()
+        _keep_documents(staged, corpus, topics.documents, options)  # with their places
         if state is not None:
             link_or_copy(state, staged / STATE)
         if again is not None:

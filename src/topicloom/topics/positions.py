@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -80,8 +79,7 @@ def _scattered(points: Array, width: float, random_state: int) -> Array:
     start = _principal(marks)
     start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
     start += 1e-6 * np.random.default_rng(random_state).standard_normal(start.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"):  # not `catch_warnings`, which other threads would see
         placed = tsne(marks, random_state, start, _TSNE_STEPS)
     if n == len(chosen):
         return _scaled(placed)
