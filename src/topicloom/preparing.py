@@ -32,8 +32,8 @@ class FileOptions:
     ] = None
     format: Annotated[
         str | None,
-        "the format of a file whose name does not show it, such as csv; of a folder, a .zip file or a pattern, only "
-        "the files of this format are read",
+        "the format of a file whose name does not show it, such as csv; of a folder or a .zip file, only the files of "
+        "this format are read",
     ] = None
     encoding: Annotated[
         str, "the encoding of text files, such as gb18030; a byte order mark at the beginning is recognised"

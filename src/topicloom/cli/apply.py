@@ -60,7 +60,7 @@ def infer(
     run: Run,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="NEW_TEXTS...", help="A corpus that prepare wrote, or any text that prepare takes."),
+        typer.Argument(metavar="NEW_TEXTS", help="A corpus that prepare wrote, or any text that prepare takes."),
     ],
     options: Reading,
     out: Annotated[
@@ -122,7 +122,7 @@ def evaluate(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NEW_TEXTS]...",
+            metavar="NEW_TEXTS",
             help="Documents to measure on, preferably unseen; default: the training documents.",
         ),
     ] = None,

@@ -185,7 +185,7 @@ class Preparing:
 Source = Annotated[
     list[str],
     typer.Argument(
-        metavar="SOURCE...",
+        metavar="SOURCE",
         help="A .txt file (one document on each line), a table (.csv, .tsv, .xlsx, .jsonl, .json, .parquet), a .md, "
         ".docx, .pdf, .eml or .mbox file, a folder or .zip of such texts, several of these, or - for standard input.",
         show_default=False,
@@ -193,7 +193,7 @@ Source = Annotated[
 ]
 Documents = Annotated[
     list[str],
-    typer.Argument(metavar="SOURCE...", help="A corpus that prepare wrote, or any text that prepare takes."),
+    typer.Argument(metavar="SOURCE", help="A corpus that prepare wrote, or any text that prepare takes."),
 ]
 Run = Annotated[Path, typer.Argument(help="Directory that train, edit or name wrote.")]
 Config = Annotated[

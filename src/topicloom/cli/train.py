@@ -630,7 +630,7 @@ def train(
     options: Preparing,
     source: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SOURCE]...", help="A corpus that prepare wrote, or any text that prepare takes."),
+        typer.Argument(metavar="SOURCE", help="A corpus that prepare wrote, or any text that prepare takes."),
     ] = None,
     config: Config = None,
     model: Model = _MODEL,
