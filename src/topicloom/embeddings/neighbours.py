@@ -31,7 +31,8 @@ METHODS = ("auto", "exact", "approximate")
 _MANY = 200_000  # documents: "auto" searches more of them approximately
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
 _CHUNK = 32  # similarities of which only the greatest is compared at first; divides _BLOCK
-_SPARE = 12  # candidates beyond those wanted, for similarities that single precision cannot tell apart
+_SPARE = 4  # candidates beyond those wanted, for similarities that single precision cannot tell apart
+_KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are computed once for all blocks (256 MB)
 _SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
@@ -313,11 +314,21 @@ class VectorIndex:
         m = min(wanted + _SPARE, len(documents))
         scores = torch.full((len(places), m), -torch.inf, device=self._device)
         ids = torch.zeros((len(places), m), dtype=torch.int64, device=self._device)
+        kept: dict[int, torch.Tensor] = {}
+
+        def block(first: int) -> torch.Tensor:
+            if first in kept:
+                return kept[first]
+            units = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
+            if len(documents) * self.size <= _KEPT_NUMBERS:
+                kept[first] = units
+            return units
+
         for start in range(0, len(places), _BLOCK):
-            queries = points.units(places[start : start + _BLOCK], self._device)
+            queries = block(start) if symmetric else points.units(places[start : start + _BLOCK], self._device)
             end = start + len(queries)
             for first in range(start if symmetric else 0, len(documents), _BLOCK):
-                others = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
+                others = block(first)
                 last = first + len(others)
                 product = _padded(queries) @ _padded(others).T
                 _keep_best(scores[start:end], ids[start:end], product, len(others), first)
