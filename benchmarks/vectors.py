@@ -153,8 +153,10 @@ def _validation_part(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def pooled(data: dict[str, Any]) -> Any:
+@cache
+def pooled(folder: Path, python: Path, name: str, validation: bool) -> Any:
     """Return the counts of training documents that are each joined with their nearest ones, by brute force."""
+    data = load(folder, python, name, validation)
     vectors = data["train_vectors"].astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
     n = len(vectors)
@@ -186,7 +188,8 @@ def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     judge = shared.independent_metrics(folder)
     tops = model.topic_ids(25).tolist()
     figures = judge.score(data, model.components_, *thetas, tops=tops)
-    return seconds | figures | {"pooled": float(judge.npmi(tops, pooled(data)).mean())}
+    joined = pooled(folder, python, job["corpus"], job["validation"])
+    return seconds | figures | {"pooled": float(judge.npmi(tops, joined).mean())}
 
 
 def requested(options: Any) -> list[jobs.Job]:
