@@ -32,7 +32,8 @@ _MANY = 200_000  # documents: "auto" searches more of them approximately
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
 _CHUNK = 32  # similarities of which only the greatest is compared at first; divides _BLOCK
 _SPARE = 4  # candidates beyond those wanted, for similarities that single precision cannot tell apart
-_KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are computed once for all blocks (256 MB)
+_KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are computed once (256 MB)
+_FEW = 16  # queries whose similarities with all documents are computed at once
 _SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
@@ -113,8 +114,8 @@ class VectorIndex:
         return self.n_documents
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what copies keep: all but the graphs, which are made again."""
-        return {name: value for name, value in self.__dict__.items() if name != "_graphs"}
+        """Return what copies keep: all but the graphs and the unit vectors, which are made again."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_graphs", "_units")}
 
     def __repr__(self) -> str:
         return f"VectorIndex({self.n_documents:,} vectors of {self.size} dimensions)"
@@ -251,6 +252,14 @@ class VectorIndex:
                     )
 
     @cached_property
+    def _units(self) -> torch.Tensor:
+        """The unit vectors (G, d) of the documents, float32; kept, so that a single query takes little time."""
+        documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
+        starts = range(0, len(documents), _BLOCK)
+        places = (np.arange(start, min(start + _BLOCK, len(documents))) for start in starts)
+        return torch.cat([documents.units(each, self._device) for each in places])
+
+    @cached_property
     def _graphs(self) -> ProximityGraphs:
         documents = _Rows(self._vectors, self._groups.first, self._groups.lengths)
         return ProximityGraphs(
@@ -312,6 +321,11 @@ class VectorIndex:
     ) -> tuple[Ids, Similarities]:
         """Return the (Q, m) best documents by single precision, and the (Q,) cosines that no other document exceeds."""
         m = min(wanted + _SPARE, len(documents))
+        is_small = len(documents) * self.size <= _KEPT_NUMBERS
+        if is_small and not symmetric and len(places) <= _FEW:
+            best = (points.units(places, self._device) @ self._units.T).topk(m)
+            least = best.values[:, -1].cpu().numpy()
+            return best.indices.cpu().numpy(), least if m < len(documents) else np.full_like(least, -np.inf)
         scores = torch.full((len(places), m), -torch.inf, device=self._device)
         ids = torch.zeros((len(places), m), dtype=torch.int64, device=self._device)
         kept: dict[int, torch.Tensor] = {}
@@ -320,7 +334,7 @@ class VectorIndex:
             if first in kept:
                 return kept[first]
             units = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
-            if len(documents) * self.size <= _KEPT_NUMBERS:
+            if is_small:
                 kept[first] = units
             return units
 
