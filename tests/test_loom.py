@@ -89,6 +89,12 @@ def test_large_corpora_are_sampled_less(n_docs, length, expected):
     assert Loom(3, sample_share=0.0).stage_epochs(words)[2] == 0
 
 
+@pytest.mark.parametrize(("n_lent", "expected"), [(0, 254), (20_000, 204), (50_000, 127), (99_000, 39)])
+def test_documents_with_lent_words_are_sampled_less(n_lent, expected):
+    words = Words(torch.zeros(5), torch.zeros(5), list("abcde"), 5_000, 100_000.0, n_lent=n_lent)
+    assert Loom(3).stage_epochs(words) == (4, 28, expected)
+
+
 @pytest.mark.parametrize(("batch_size", "rate"), [(None, 0.01), (64, 0.01), (1024, 0.02), (10_000, 0.02)])
 def test_the_learning_rate_grows_with_a_large_batch(batch_size, rate):
     corpus = synthetic_lda(1024, 3, 40, doc_length=150, random_state=0).corpus

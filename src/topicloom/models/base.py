@@ -1161,7 +1161,8 @@ class TopicModel(
         log_frequency = (counts / counts.sum()).log().float()
         sizes = self.n_documents_, float(self.word_counts_.sum()) + self.n_lent_tokens_
         seeds = seed_weights(self.seed_words, self.vocabulary_, self.n_topics, fold_word_of(self.tokenizer_))
-        return Words(log_frequency, torch.from_numpy(idf).float(), self.vocabulary_, *sizes, seeds, self.fields_)
+        idfs = torch.from_numpy(idf).float()
+        return Words(log_frequency, idfs, self.vocabulary_, *sizes, seeds, self.fields_, self.n_lent_tokens_)
 
     def draw_seed(self) -> int:
         """Return a seed that `random_state` determines. The global random state is not read."""

@@ -39,6 +39,7 @@ class Words:
     n_tokens: float
     seeds: Tensor | None = None
     fields: Mapping[str, FieldKind] = field(default_factory=dict)
+    n_lent: float = 0.0
 
     @property
     def mean_length(self) -> float:

@@ -62,6 +62,8 @@ _USAGE_RATE = 0.02  # the rate of the running mean of the topics' shares
 _LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
 # A corpus of more tokens has less noisy counts. It needs a smaller share of the sampling passes, down to this share.
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
+# Documents with words of their neighbours have more tokens. Sampling then has fewer passes, down to this share.
+_MIN_SAMPLING_OF_LENT = 0.15
 # Documents in a batch of the counting stage. Counts do not depend on the size of a batch, and large batches are faster.
 _COUNTING_BATCH = 2048
 # Upper bounds of a batch of the sampling stage: documents, tokens, and counts of topics in documents (B K). A batch has
@@ -72,7 +74,7 @@ _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
 # An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents.
-_TEACHING_EPOCHS, _TEACHING_DOCUMENTS, _TEACHING_RATE = 6, 1 << 20, 1e-2
+_TEACHING_EPOCHS, _TEACHING_DOCUMENTS, _TEACHING_RATE = 3, 1 << 20, 1e-2
 _LEAST_SHARE = 1e-6  # of which a logarithm is taken
 _WATCH_INTERVAL = 32  # passes between two measurements of collapse, once all spare topics are removed
 
@@ -404,7 +406,8 @@ class Loom(VariationalTopicModel):
         refine: the number of steps that improve the encoder's theta of a new document; 0 for none.
         pretrain_share: the share of the epochs in which gradient descent learns the encoder and the topics.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
-            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens.
+            Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens,
+            and so do documents with words of their neighbours.
             The epochs between pretraining and sampling belong to the counting stage.
         sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
 
@@ -469,17 +472,23 @@ class Loom(VariationalTopicModel):
         """Return the epochs of pretraining, of counting and of sampling."""
         pretraining = max(1, min(round(self.pretrain_share * self.epochs), self.epochs - 1))
         sampling = max(0, min(round(self.sample_share * self.epochs), self.epochs - pretraining - 1))
-        of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(words.n_tokens, _SMALL_CORPUS)) ** 0.5)
+        own = words.n_tokens - words.n_lent
+        of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(own, _SMALL_CORPUS)) ** 0.5)
+        of_lent = max(_MIN_SAMPLING_OF_LENT, own / max(words.n_tokens, 1.0))
         counting = self.epochs - pretraining - sampling
-        return pretraining, counting, math.ceil(of_size * sampling)
+        return pretraining, counting, math.ceil(of_size * of_lent * sampling)
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
         """Log that there will be fewer epochs than the setting allows, unless a finished fit is continued."""
         planned = self.n_history_rows
         if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
             logger.info(
-                "Loom trains for %d of at most %d epochs, because the corpus has more than %s tokens",
-                planned, self.epochs, f"{_SMALL_CORPUS:,}",
+                "Loom trains for %d of at most %d epochs, because %s",
+                planned,
+                self.epochs,
+                "documents have words of their neighbours"
+                if self.n_lent_tokens_
+                else f"the corpus has more than {_SMALL_CORPUS:,} tokens",
             )  # fmt: skip
         return super()._start(snapshot, for_fit=for_fit)
 
