@@ -51,8 +51,8 @@ of the 25 top words, as the model ranks them. All are computed by judge.py, whic
 pooled NPMI, each training document is joined with the 20 whose vectors are nearest. Seconds are processor time of the
 fit with one thread.
 
-"VectorClusters" is k-means on the vectors, with the words of each cluster by c-TF-IDF. Its theta here is 1 for the
-document's cluster, as in that recipe. "words" is without vectors.
+"VectorClusters" is k-means on the vectors, with the words of each cluster ranked by c-TF-IDF. As in that recipe, its
+theta here is 1 for the document's cluster. "words" is without vectors.
 
 - so-titles: 20,000 titles of StackOverflow, 20 classes. thuc-titles: 10,000 Chinese news titles, 10 classes. ag-news:
   7,600 news articles, 4 classes. A fifth of the documents, drawn with a fixed seed, is the test part.
@@ -183,10 +183,11 @@ def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     model.fit(train)
     seconds = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - start_cpu}
     thetas = model.transform(train), model.transform(test)
+    tops = model.topic_ids(25).tolist()
     if job["model"] == CLUSTERS:
         thetas = tuple(np.eye(job["topics"])[theta.argmax(1)] for theta in thetas)
+        tops = np.argsort(-model.components_)[:, :25].tolist()  # by c-TF-IDF
     judge = shared.independent_metrics(folder)
-    tops = model.topic_ids(25).tolist()
     figures = judge.score(data, model.components_, *thetas, tops=tops)
     joined = pooled(folder, python, job["corpus"], job["validation"])
     return seconds | figures | {"pooled": float(judge.npmi(tops, joined).mean())}
@@ -221,9 +222,7 @@ def page(rows: list[dict[str, Any]]) -> str:
     for (corpus, topics), by_model in sorted(tables.items(), key=lambda item: (CORPORA.index(item[0][0]), item[0][1])):
         body = [
             [f"{model}, {reads}", str(len(found)), *(jobs.spread(found, name, n) for name, (_, n) in COLUMNS.items())]
-            for (model, reads), found in sorted(
-                by_model.items(), key=lambda item: (item[0][0] != CLUSTERS, *item[0][:1])
-            )
+            for (model, reads), found in sorted(by_model.items(), key=lambda item: _order(item[0]))
         ]
         head = ["model", "seeds", *(title for title, _ in COLUMNS.values())]
         sections.append(f"\n## {corpus}, K={topics}\n\n{jobs.markdown(head, body)}")

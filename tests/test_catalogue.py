@@ -35,6 +35,7 @@ class Known(MeasureInputs):
     tokens = metrics.Reference.from_tokens([["a", "b", "c"], ["d", "a"]])
     documents = property(lambda self: self.note("documents", self.tokens))
     ordered_documents = property(lambda self: self.note("token order", self.tokens))
+    pools = property(lambda self: self.note("document vectors", np.array([[0, 1], [1, -1]])))
     word_vectors = property(lambda self: self.note("word vectors", {"a": [1.0, 0], "c": [0, 1.0], "d": [1.0, 1.0]}))
     topic_word = property(lambda self: self.note("topic-word matrix", np.full((3, 4), 0.25)))
     word_counts = np.arange(1, 5)

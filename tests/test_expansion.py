@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 import topicloom as tl
-from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, systematic
+from topicloom import metrics
+from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, systematic
 from topicloom.errors import InputError
 from topicloom.models import MODELS
 from topicloom.nn.sparse import Batch
@@ -202,7 +203,7 @@ def test_an_encoder_that_reads_vectors_alone_ignores_words():
 
 def test_an_interrupted_fit_with_vectors_goes_on(tmp_path):
     def model():
-        return tl.Loom(N_GROUPS, epochs=12, random_state=0)
+        return tl.Loom(N_GROUPS, epochs=40, random_state=0)
 
     whole = model().fit(CORPUS)
 
@@ -262,3 +263,37 @@ def test_topics_of_one_language_for_texts_of_another(model, trained):
     topic_of = [int(np.bincount(own[group == each]).argmax()) for each in range(3)]
     assert sorted(topic_of) == [0, 1, 2]
     assert (given == np.array(topic_of)[other_group]).mean() > 0.95
+
+
+def brute_pools(n_neighbours):
+    unit = VECTORS.astype(np.float64) / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+    cosine = unit @ unit.T
+    np.fill_diagonal(cosine, 2)
+    return np.argsort(-cosine, axis=1, kind="stable")[:, : 1 + n_neighbours]
+
+
+def test_pools_against_brute_force():
+    expected = brute_pools(6)
+    np.testing.assert_array_equal(pools_of(VECTORS, 6), expected)
+    np.testing.assert_array_equal(pools_of(VECTORS, 6, most=80), expected[::3])
+    some = VECTORS.copy()
+    some[::2] = 0  # no vector
+    some[3] = some[1]
+    found = pools_of(some, 6, most=40)
+    assert found[:, 0].tolist() == list(range(1, 240, 6))
+    assert (found % 2 == 1).all()
+    assert all(len(set(pool)) == 7 for pool in found.tolist())
+
+
+def test_coherence_of_pooled_documents_is_evaluated():
+    model = tl.GSM(N_GROUPS, epochs=40, random_state=0).fit(CORPUS)
+    found = tl.evaluate(model, NEW, training=CORPUS)
+    joined = COUNTS[brute_pools(20)].sum(axis=1)
+    topics = [[int(word) for word in topic] for topic in model.topic_ids(10)]
+    np.testing.assert_allclose(found["pooled_npmi"].per_topic, metrics.document_npmi(topics, joined).per_topic)
+    assert found["pooled_npmi"] > found["document_npmi"] + 0.3  # two words of a group seldom meet in a document
+    without = tl.Corpus.from_counts(COUNTS)
+    assert "vectors" in tl.evaluate(tl.LDA(3, epochs=2).fit(without), without).skipped["pooled_npmi"]
+    by_counts = metrics.Reference.from_counts(COUNTS)
+    with pytest.raises(InputError, match="no vectors of documents"):
+        tl.evaluate(model, NEW, reference=by_counts, measures=["pooled_npmi"])

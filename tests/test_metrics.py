@@ -32,6 +32,7 @@ from topicloom.metrics import (
     kl_per_dimension,
     normalised_mutual_information,
     perplexity,
+    pooled_npmi,
     purity,
     rank_biased_overlap,
     redundancy,
@@ -415,6 +416,30 @@ def test_document_npmi():
     assert found == pytest.approx((together + with_three) / 5)
     np.testing.assert_allclose(document_npmi([[0, 1, 3]], documents).per_topic, [(together - 1 + with_three) / 3])
     np.testing.assert_allclose(document_npmi([[0, 1, 3]], documents, top_n=2).per_topic, [together])
+
+
+def test_npmi_of_pools_by_brute_force():
+    rng = np.random.default_rng(0)
+    counts = (rng.random((30, 8)) < 0.1).astype(int)
+    pools = rng.integers(-1, 30, size=(25, 4))
+    topics = [[0, 1, 2], [7, 3, 5], [4, 4, 6]]
+    joined = np.array([counts[pool[pool >= 0]].sum(axis=0) for pool in pools])
+    expected = document_npmi(topics, joined)
+    found = pooled_npmi(topics, counts, pools)
+    np.testing.assert_array_equal(found.per_topic, expected.per_topic)
+    assert found.settings["n_documents"] == 25
+    assert found.settings["pool_size"] == (pools >= 0).sum(axis=1).max()
+    assert found != document_npmi(topics, counts)
+    tokens = [[f"w{word}" for word in np.flatnonzero(row)] + ["other"] for row in counts]
+    words = [[f"w{word}" for word in topic] for topic in topics]
+    np.testing.assert_array_equal(pooled_npmi(words, tokens, pools).per_topic, expected.per_topic)
+    assert pooled_npmi([["w0", "nowhere"]], tokens, pools).unseen == ("nowhere",)
+
+
+@pytest.mark.parametrize("pools", [[[0, 30]], [[0, -2]], [0, 1], [[0.5, 1.0]], []])
+def test_pools_of_other_documents_are_refused(pools):
+    with pytest.raises(InputError, match="pools"):
+        pooled_npmi([[0, 1]], np.ones((30, 2), int), pools)
 
 
 def test_topic_measures_are_the_judges(judge, model):

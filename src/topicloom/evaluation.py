@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from .corpus import Corpus
 from .corpus.corpus import CorpusReference
 from .corpus.frames import check_index
 from .display import html_table
+from .embeddings.expansion import pools_of
 from .errors import InputError, SettingError
 from .messages import brief
 from .metrics import Measured, MeasureInputs, Reference
@@ -29,6 +31,9 @@ Array = npt.NDArray[Any]
 
 # Settings that are not shown, because they are the same for every measure or clear from its name.
 _NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
+
+# The pools of reference corpora, which measures of several models share.
+_pools_of: WeakKeyDictionary[CorpusReference, Array] = WeakKeyDictionary()
 
 # The inputs of measures, which are computed when a measure first needs them.
 
@@ -132,6 +137,18 @@ class ModelInputs(MeasureInputs):
     @property
     def ordered_documents(self) -> Reference:
         return self.reference.ordered_documents
+
+    @property
+    def pools(self) -> Array:
+        if isinstance(self.reference, GivenReference):
+            raise InputError("no vectors of documents were given")
+        if self.reference not in _pools_of:
+            vectors = self.reference.corpus.vectors
+            pools = None if vectors is None else pools_of(vectors)
+            if pools is None or not len(pools):
+                raise InputError("no vectors of documents were given")
+            _pools_of[self.reference] = pools
+        return _pools_of[self.reference]
 
     @property
     def word_vectors(self) -> Any:

@@ -156,6 +156,39 @@ class DocumentExpansion:
         return words
 
 
+def pools_of(vectors: npt.NDArray[Any], n_neighbours: int = 20, most: int = 20_000) -> Ids:
+    """Return documents, each with those whose vectors are nearest.
+
+    Args:
+        vectors: (D, E) a vector for each document; a zero vector stands for no vector.
+        n_neighbours: the number n of nearest documents.
+        most: the greatest number of pools. If more documents have vectors, every second or third of them has a pool,
+            and so on, but a pool consists of the nearest ones of all documents.
+
+    Returns:
+        (M, 1 + n) documents, the one that has the pool first; -1 for none.
+
+    >>> import numpy as np
+    >>> from topicloom.embeddings.expansion import pools_of
+    >>> pools_of(np.array([[1, 0], [0, 1], [0, 0], [3, 1]], np.float32), n_neighbours=1)
+    array([[0, 3],
+           [1, 3],
+           [3, 0]])
+    """
+    directed = np.flatnonzero(vectors.any(axis=1))
+    if not len(directed):
+        return np.empty((0, 1 + n_neighbours), np.int64)
+    index = VectorIndex.of(vectors)
+    if len(directed) <= most:
+        return np.concatenate([directed[:, None], index.neighbours(n_neighbours)[0][directed]], axis=1)
+    centres = directed[:: -(-len(directed) // most)]
+    found = index.nearest(np.asarray(vectors[centres]), 1 + n_neighbours)[0]
+    is_other = found != centres[:, None]
+    is_other[is_other.all(axis=1), -1] = False  # equal vectors have taken the place of the document itself
+    others = found[is_other].reshape(len(centres), n_neighbours)
+    return np.concatenate([centres[:, None], others], axis=1)
+
+
 def systematic(weights: Counts, n_drawn: int, phases: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     """Draw tokens in proportion to weights, by systematic sampling (Madow 1949).
 

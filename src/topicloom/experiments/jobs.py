@@ -403,6 +403,9 @@ class Evaluator:
         needs, corpus = CATALOGUE[name].needs, self._documents[on].corpus
         if "labels" in needs and not (any(corpus.labels or ()) and any(self.parts.train.labels or ())):
             return "the corpus has no labels"
+        vectors = self.parts.train.vectors
+        if "document vectors" in needs and (vectors is None or not vectors.any()):
+            return "the documents have no vectors"
         if "token order" in needs:
             return self._documents["train"].reference.order_unknown
         return None

@@ -12,7 +12,7 @@ from .clustering import (
     normalised_mutual_information,
     purity,
 )
-from .coherence import c_npmi, c_uci, c_v, c_w2v, document_npmi, u_mass
+from .coherence import c_npmi, c_uci, c_v, c_w2v, document_npmi, pooled_npmi, u_mass
 from .cooccurrence import Reference
 from .diversity import (
     active_topics,
@@ -62,6 +62,7 @@ __all__ = [
     "match_topics",
     "normalised_mutual_information",
     "perplexity",
+    "pooled_npmi",
     "purity",
     "rank_biased_overlap",
     "redundancy",

@@ -63,6 +63,11 @@ class MeasureInputs(Protocol):
         _refuse("the order of words is")
 
     @property
+    def pools(self) -> Array:
+        """(M, n) documents of the reference corpus that are near each other by their vectors; -1 for none."""
+        _refuse("the vectors of documents are")
+
+    @property
     def word_vectors(self) -> Any:
         """A vector for each word, by `word_vectors[word]`."""
         _refuse("word vectors are")
@@ -148,8 +153,8 @@ class Measure:
         better: 1 if higher is better, -1 if lower is better, 0 if neither.
         group: the kind of measure.
         needs: what it reads beside the topics: "documents" (the reference corpus), "token order" (of the reference
-            corpus), "word vectors", "topic-word matrix", "theta", "likelihood", "labels",
-            "divergence", "latent means", "seconds" or "other runs".
+            corpus), "document vectors" (of the reference corpus), "word vectors", "topic-word matrix", "theta",
+            "likelihood", "labels", "divergence", "latent means", "seconds" or "other runs".
         uses: where it is used: "evaluation" (`topicloom.evaluate`), "monitor" (`fit(monitor=...)`), "watch" (the
             collapse watch, during training), "comparison" and "tuning" (objectives).
         function: computes it.
@@ -223,6 +228,11 @@ def _of_documents(function: Callable[..., Measured]) -> Callable[[MeasureInputs]
     return lambda inputs: function(inputs.topics, inputs.documents, **_settings(inputs))
 
 
+def _of_pools(inputs: MeasureInputs) -> Measured:
+    pools = inputs.pools  # first, because the reference corpus may have none
+    return coherence.pooled_npmi(inputs.topics, inputs.documents, pools, **_settings(inputs))
+
+
 def _of_windows(function: Callable[..., Measured]) -> Callable[[MeasureInputs], Measured]:
     return lambda inputs: function(inputs.topics, inputs.ordered_documents, **_settings(inputs))
 
@@ -290,6 +300,8 @@ def _measure(
 _MEASURES = (
     _measure("document_npmi", "NPMI (documents)", "NPMI（文档共现）", 1, "coherence", "documents",
              "evaluation, monitor, comparison, tuning", _of_documents(coherence.document_npmi), column="NPMI"),
+    _measure("pooled_npmi", "NPMI (pooled documents)", "NPMI（近邻文档合并）", 1, "coherence",
+             "documents, document vectors", "evaluation, comparison, tuning", _of_pools, column="pooled NPMI"),
     _measure("c_v", "C_v", "C_v", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",
              _of_windows(coherence.c_v)),
     _measure("c_npmi", "C_NPMI", "C_NPMI", 1, "coherence", "token order", "evaluation, monitor, comparison, tuning",

@@ -301,14 +301,65 @@ def document_npmi(
     """
     documents = _reference_from(reference, vocabulary, ordered=False)
     words = first_words(topics, top_n)
-    n_documents, ids = documents.n_documents, _ids_of(documents, words)
+    settings = {"measure": "document_npmi", "top_n": top_n, "reference": documents.name}
+    return _mean_npmi(documents, _ids_of(documents, words), words, settings)
+
+
+def pooled_npmi(
+    topics: TopicWords,
+    reference: Any,
+    pools: npt.ArrayLike,
+    top_n: int = 10,
+    *,
+    vocabulary: Sequence[str] | None = None,
+) -> Measured:
+    """NPMI of a topic's word pairs, counted over pools of documents, as if each pool were one document.
+
+    Words of the same topic seldom stand in the same short text, and `document_npmi` is then -1 for many pairs. They
+    meet in a pool of texts about the same thing: a text and those whose vectors are nearest. Tweets are pooled by
+    hashtag for the same reason (Mehrotra et al. 2013). Each pool is one of the documents of `document_npmi`, so the
+    values of the two measures cannot be compared with each other.
+
+    Args:
+        topics: each topic's word ids, best first; or words.
+        reference: as for `document_npmi`.
+        pools: (M, n) the documents of each pool, as rows of the reference; -1 for none. A document may be in several
+            pools. `topicloom.evaluate` takes each document with the 20 that are nearest by their vectors.
+        top_n: the number of words of a topic that are used.
+        vocabulary: the V words of counts, if topics are words.
+
+    Returns:
+        Measured, the mean over all topics, with `per_topic` (from -1 to 1) and `unseen`.
+
+    Raises:
+        InputError: `top_n` is below 1, the topics are not lists of words, or the reference or the pools cannot be used.
+
+    Examples:
+        >>> from topicloom.metrics import document_npmi, pooled_npmi
+        >>> documents = [["cat"], ["dog"], ["rain"], ["sun"]]
+        >>> document_npmi([["cat", "dog"]], documents)
+        -1.0
+        >>> pooled_npmi([["cat", "dog"]], documents, pools=[[0, 1], [1, 0], [2, 3], [3, 2]])
+        1.0
+    """
+    documents = _reference_from(reference, vocabulary, ordered=False)
+    words = first_words(topics, top_n)
+    ids = _ids_of(documents, words)
+    known = np.unique(np.concatenate([each[each >= 0] for each in ids])) if ids else np.empty(0, np.int64)
+    pooled = documents.pooled(pools, known)
+    places = [np.where(each >= 0, np.searchsorted(known, each), -1) for each in ids]
+    size = int((np.asarray(pools) >= 0).sum(axis=1).max())
+    settings = {"measure": "pooled_npmi", "top_n": top_n, "pool_size": size, "reference": documents.name}
+    return _mean_npmi(pooled, places, words, settings)
+
+
+def _mean_npmi(reference: Reference, ids: list[Ids], words: list[list[Hashable]], settings: dict[str, Any]) -> Measured:
     values = np.zeros(len(words))
     unseen: dict[Hashable, None] = {}
-    for number, together in enumerate(_joint_counts(documents, ids, None)):
-        values[number] = pair_mean(npmi_without_epsilon(together, n_documents))
+    for number, together in enumerate(_joint_counts(reference, ids, None)):
+        values[number] = pair_mean(npmi_without_epsilon(together, reference.n_documents))
         unseen |= {words[number][place]: None for place in np.flatnonzero(np.diag(together) == 0)}
-    settings: dict[str, Any] = {"measure": "document_npmi", "top_n": top_n, "reference": documents.name}
-    return Measured.mean(values, unseen=tuple(unseen), **settings, n_documents=n_documents)
+    return Measured.mean(values, unseen=tuple(unseen), **settings, n_documents=reference.n_documents)
 
 
 def c_w2v(

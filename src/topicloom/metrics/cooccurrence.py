@@ -427,6 +427,52 @@ class Reference:
             total=total,
         )
 
+    def pooled(self, pools: npt.ArrayLike, words: npt.NDArray[np.int64]) -> Reference:
+        """Return a reference whose documents are pools of these documents. A pool has the words of all its members.
+
+        Args:
+            pools: (M, n) the documents of each pool; -1 for none.
+            words: (W,) ids of words in ascending order. The new reference knows only them, by the ids 0 to W - 1.
+
+        Raises:
+            InputError: there are no pools, or they contain something else than numbers of documents.
+        """
+        members = np.asarray(pools)
+        n_documents = len(self._offsets) - 1
+        if members.ndim != 2 or not members.size or members.dtype.kind not in "iu":
+            raise InputError("`pools` should be an array with the numbers of the documents of each pool in a row")
+        if members.min() < -1 or members.max() >= n_documents:
+            raise InputError(
+                f"`pools` has numbers from {members.min()} to {members.max()}; each must be one of the {n_documents:,} "
+                "documents, or -1 for none"
+            )
+        is_member = members >= 0
+        documents, place = np.unique(members[is_member], return_inverse=True)
+        sizes = np.concatenate([[0], np.cumsum(is_member.sum(axis=1))])
+        joined = sp.csr_array((np.ones(len(place), np.float32), place, sizes), shape=(len(members), len(documents)))
+        return Reference.from_counts(joined @ self._presence(documents, words), name=self.name)
+
+    def _presence(self, documents: Ints, words: npt.NDArray[np.int64]) -> sp.csr_array:
+        """Return how often documents (M,) contain words (W,): a matrix (M, W)."""
+        column = np.full(self.n_words + 1, -1, np.int64)  # the last entry is for tokens that are not words
+        column[words] = np.arange(len(words))
+        offsets = np.asarray(self._offsets, np.int64)
+        starts, lengths = offsets[:-1] if self._starts is None else self._starts, offsets[1:] - offsets[:-1]
+        parts = []
+        for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
+            part = documents[first : first + _DOCUMENTS_AT_ONCE]
+            length = lengths[part]
+            ends = np.cumsum(length)
+            where = np.arange(int(ends[-1])) + np.repeat(starts[part] - (ends - length), length)
+            found = column[self._ids[where]]
+            row = np.repeat(np.arange(len(part)), length)[found >= 0]
+            found = found[found >= 0]
+            shape = (len(part), len(words))
+            parts.append(sp.csr_array((np.ones(len(found), np.float32), (row, found)), shape=shape))
+            if self._after_piece is not None:
+                self._after_piece()
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+
     def id_of(self, word: Hashable) -> int:
         """Return the id of a word (or of an id itself), or -1 if the reference does not know it."""
         if self._takes_ids and isinstance(word, (int, np.integer)):

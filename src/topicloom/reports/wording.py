@@ -153,6 +153,7 @@ def term_explained(name: str, language: Language) -> str:
 _NPMI, _DIVERSITY = Phrase("coherence, NPMI", "一致性，NPMI"), Phrase("diversity", "多样性")
 _AXES = {
     "document_npmi": _NPMI,
+    "pooled_npmi": Phrase("coherence, NPMI of pooled documents", "一致性，合并文档的 NPMI"),
     "c_npmi": _NPMI,
     "c_v": Phrase("coherence, C_v", "一致性，C_v"),
     "c_uci": Phrase("coherence, UCI", "一致性，UCI"),
