@@ -53,7 +53,9 @@ COMMANDS = {
     "hierarchy": CommandEntry(
         "analyses", "Show which topics belong together, as a tree. Each join has its distance, from 0 to 1."
     ),
-    "trends": CommandEntry("analyses", "Show the shares of topics over time, and which topics rise or fall."),
+    "trends": CommandEntry(
+        "analyses", "Show the shares of topics over time, and which topics rise, fall or have a burst."
+    ),
     "by": CommandEntry(
         "analyses", "Show the shares of topics by class or by another covariate. Topics that differ most come first."
     ),

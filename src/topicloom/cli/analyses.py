@@ -9,26 +9,35 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
 from ..errors import InputError
+from ..messages import counted
 from .options import (
     Allow,
     AsJson,
+    Bins,
+    End,
+    MinDocuments,
     Overwrite,
+    Period,
     QuietNotes,
     Run,
+    Start,
     check_new,
     check_table,
     mention_edits,
     number_or_name,
     open_topics,
+    read_bins,
 )
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
     from ..topics.table import Table
+    from ..topics.trends import OverTime
 
 
 # Bars of text for shares over time, as wide as the terminal
@@ -67,19 +76,9 @@ def bars(shares: Sequence[float], n_docs: Sequence[int], each: int = 1) -> str:
 
 logger = logging.getLogger("topicloom")
 
+_PASSAGE = 160  # characters of a document
 _MOST_COLUMNS = 8  # the most groups that have a column each
 _OTHERS = 41  # characters of the other columns of `trends`, with names of eight characters
-
-
-class Period(StrEnum):
-    """The periods of `Topics.over_time`."""
-
-    auto = "auto"
-    day = "day"
-    week = "week"
-    month = "month"
-    quarter = "quarter"
-    year = "year"
 
 
 class Linkage(StrEnum):
@@ -132,9 +131,16 @@ def hierarchy(
 @command
 def trends(
     run: Run,
-    period: Annotated[Period, typer.Option(help="Length of a period; auto makes at most 40 periods.")] = Period.auto,
+    period: Period = "auto",
+    bins: Bins = None,
+    start: Start = None,
+    end: End = None,
+    min_documents: MinDocuments = None,
     topic: Topic = None,
     words: WordsOf = 5,
+    documents: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Documents of --topic to show for each period.")
+    ] = 0,
     level: Level = 0.95,
     samples: Samples = 1000,
     seed: Seed = 0,
@@ -143,18 +149,29 @@ def trends(
     quiet: QuietNotes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the shares of topics over time, and which topics rise or fall.
+    """Show the shares of topics over time, and which topics rise, fall or have a burst.
 
-    Trends are tested by Mann-Kendall, with Holm's correction for the number of topics. The file of --out has the share
-    of every topic in every period, with its interval.
+    The tests use the number of documents and allow for what the documents of a period have in common. They have Holm's
+    correction for the number of topics. The file of --out has the share of every topic in every period.
     """
     check_table(out, overwrite)
+    if documents and topic is None:
+        raise InputError("`documents` shows those of one topic; name it by `topic`")
     view = open_topics(run)
-    found = view.over_time(period.value, level=level, n_samples=samples, random_state=seed)
+    when: dict[str, Any] = {"bins": read_bins(bins), "start": start, "end": end}
+    found = view.over_time(
+        period, **when, min_documents=min_documents, level=level, n_samples=samples, random_state=seed
+    )
+    n_outside = found.periods.n_outside
+    n_unknown = found.n_unknown - n_outside
     if topic is not None:
         k = view.number_of(number_or_name(topic))
-        table, of_words = found.table([k]), view.words_over_time(k, found.period, words)
-        _show_group_shares(run, table, "period", of_words, view.names[k], k, as_json)
+        found_period = period if bins else found.period
+        table, of_words = found.table([k]), view.words_over_time(k, found_period, words, **when)
+        of_documents = None
+        if documents:
+            of_documents = view.documents_over_time(k, found_period, documents, **when, length=_PASSAGE)
+        _show_group_shares(run, table, "period", of_words, view.names[k], k, as_json, of_documents)
     elif as_json:
         print_json(
             {
@@ -162,32 +179,66 @@ def trends(
                 "period": found.period,
                 "periods": found.period_names,
                 "documents": found.shares.n_docs.tolist(),
-                "without_time_or_words": found.n_unknown,
+                "sparse": found.sparse.tolist(),
+                "min_documents": found.min_documents,
+                "without_time_or_words": n_unknown,
+                "outside": n_outside,
                 "trends": found.trend_table().to_dicts(),
+                "bursts": found.burst_table().to_dicts(),
                 "shares": found.table().to_dicts(),
             }
         )
     else:
-        marks = {"rising": "↑ rising", "falling": "↓ falling", "steady": ""}
-        shares, n_docs = view.shares, found.shares.n_docs.tolist()
-        each = periods_of_a_bar(len(n_docs), _OTHERS)
+        marks = {"rising": "↑ rising", "falling": "↓ falling"}
+        shares = view.shares
+        n_docs = np.where(found.sparse, 0, found.shares.n_docs).tolist()
+        rows_of_trends = list(found.trend_table().rows())
+        longest = max((len(row["burst"] or "") for row in rows_of_trends), default=0)  # 0 where no topic has a burst
+        each = periods_of_a_bar(len(n_docs), _OTHERS + longest + 2 * bool(longest))
         rows = (
             [
                 str(row["topic"]),
                 f"{shares[row['topic']]:.1%}",
                 row["name"],
-                marks[row["trend"]],
+                marks.get(row["trend"], ""),
                 _p(row["p_holm"]),
+                *([row["burst"] or ""] if longest else []),
                 bars(found.shares.mean[:, row["topic"]].tolist(), n_docs, each),
             ]
-            for row in found.trend_table().rows()
+            for row in rows_of_trends
         )
         names = found.period_names
-        by = f"by {found.period}" if each == 1 else f"{each} {found.period}s a bar"
-        span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}, {by}"
-        print_table(["topic", "share", "name", "trend", "p (Holm)", span], rows, n_numbers=2, whole=5)
-        _log_unknown(found.n_unknown, "time")
+        n, _, unit = found.period.rpartition(" ")
+        length = "bin" if unit == "bins" else unit.removesuffix("s")
+        by = f"by {n or ''} {unit if n else length}".replace("  ", " ") if each == 1 else f"{each} {length}s a bar"
+        by = by if each == 1 or not n else f"{each * int(n)} {length}s a bar"
+        span = names[0] if len(names) == 1 else f"{names[0].split(' to ')[0]} to {names[-1].split(' to ')[-1]}, {by}"
+        columns = ["topic", "share", "name", "trend", "p (Holm)", *(["burst"] if longest else []), span]
+        print_table(columns, rows, n_numbers=2, whole=len(columns) - 1)
+    if not as_json:
+        _log_periods(found)
+        _log_unknown(n_unknown, "time")
+        if n_outside:
+            logger.info("%s are left out, because their time is outside", counted(n_outside, "document"))
     _write(found.table(), out)
+
+
+def _log_periods(found: OverTime) -> None:
+    """Say which periods are sparse, and whether there are enough others for the tests."""
+    from ..topics.trends import FEWEST_FOR_BURSTS, FEWEST_PERIODS
+
+    n_sparse = int((found.sparse & (found.shares.n_docs > 0)).sum())
+    if n_sparse:
+        logger.info(
+            "%s with fewer than %d documents: neither tested nor drawn as a bar (--min-documents)",
+            counted(n_sparse, "period"), found.min_documents,
+        )  # fmt: skip
+    for fewest, what in ((FEWEST_PERIODS, "trends"), (FEWEST_FOR_BURSTS, "bursts")):
+        if found.n_tested < fewest:
+            logger.info(
+                "too few periods for the test of %s: %d have enough documents, and it needs %d; try a shorter --period",
+                what, found.n_tested, fewest,
+            )  # fmt: skip
 
 
 @command
@@ -324,16 +375,30 @@ def _write(table: Table, out: Path | None) -> None:
 
 
 def _show_group_shares(
-    run: Path, shares: Table, column: str, words: Table, name: str, topic: int, as_json: bool
+    run: Path,
+    shares: Table,
+    column: str,
+    words: Table,
+    name: str,
+    topic: int,
+    as_json: bool,
+    documents: Table | None = None,
 ) -> None:
-    """Show one topic in each period or group: its share with the interval, and the words that are typical of it."""
+    """Show one topic in each period or group: its share with the interval, its typical words, and its documents."""
     typical: dict[str, list[str]] = {}
     first = next(iter(words.columns))
     for row in words.rows():
         typical.setdefault(row[first], []).append(row["word"])
     if as_json:
         print_json(
-            {"run": str(run), "topic": topic, "name": name, "shares": shares.to_dicts(), "words": words.to_dicts()}
+            {
+                "run": str(run),
+                "topic": topic,
+                "name": name,
+                "shares": shares.to_dicts(),
+                "words": words.to_dicts(),
+                **({} if documents is None else {"documents": documents.to_dicts()}),
+            }
         )
         return
     rows = (
@@ -347,6 +412,12 @@ def _show_group_shares(
         for row in shares.rows()
     )
     print_table([column, "share", "interval", "documents", f"words typical of topic {topic}, {name}"], rows)
+    if documents is not None:
+        lines = (
+            [row["period"], row["id"], _share(row["share"]), _text(row["text"]) or " ".join(row["words"])]
+            for row in documents.rows()
+        )
+        print_table(["period", "document", "share", "text"], lines)
 
 
 def _matches(table: Table) -> dict[str, Any]:

@@ -270,6 +270,31 @@ FigureLanguage = Annotated[
         help="Language of titles, labels and notes in the pictures; auto is zh for Chinese texts, and otherwise en."
     ),
 ]
+Period = Annotated[
+    str,
+    typer.Option(
+        "--period",
+        "--every",
+        metavar="UNIT",
+        help="hour, day, week, month, quarter, year, decade, several such as '2 weeks', or auto: at most 40 periods.",
+    ),
+]
+Bins = Annotated[
+    str | None,
+    typer.Option(metavar="N|DATE,DATE", help="In place of --period, a number of bins, or the dates that divide them."),
+]
+Start = Annotated[str | None, typer.Option("--from", metavar="DATE", help="Leave out documents before this date.")]
+End = Annotated[
+    str | None,
+    typer.Option("--to", metavar="DATE", help="Leave out documents after this date; 2024-05 is all of May."),
+]
+MinDocuments = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Periods with fewer documents are not tested; by default a tenth of the median period's, at most 30.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 QuietNotes = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -298,6 +323,15 @@ def read_weights(text: str) -> dict[str, float]:
 def read_names(text: str) -> list[str]:
     """'a,b' -> ['a', 'b']"""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def read_bins(text: str | None) -> int | list[str] | None:
+    """Read '12' as a number of bins, and '2024-01,2024-07,2025-01' as dates."""
+    if text is None:
+        return None
+    names = read_names(text)
+    is_number = len(names) == 1 and names[0].removeprefix("-").isdecimal()
+    return int(names[0]) if is_number else names
 
 
 def number_or_name(text: str) -> int | str:

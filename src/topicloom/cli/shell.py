@@ -47,6 +47,8 @@ _RENAMED = {
     "alphas": "alpha",
     "top_n": "words",
     "every": "checkpoint_every",
+    "start": "from",
+    "end": "to",
 }
 # Arguments that are options of other commands only.
 _ELSEWHERE = {

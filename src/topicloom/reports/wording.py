@@ -331,9 +331,20 @@ SIMILARITY_NOTE = Phrase(
 )
 OVER_TIME = Phrase("Share of each topic in the documents of each {period}.", "每个主题在各{period}文档中的占比。")
 PERIODS = {
-    "day": Phrase("day", "日"), "week": Phrase("week", "周"), "month": Phrase("month", "月"),
-    "quarter": Phrase("quarter", "季度"), "year": Phrase("year", "年"),
+    "hour": Phrase("hour", "小时"), "day": Phrase("day", "日"), "week": Phrase("week", "周"),
+    "month": Phrase("month", "月"), "quarter": Phrase("quarter", "季度"), "year": Phrase("year", "年"),
+    "decade": Phrase("decade", "十年"), "bins": Phrase("bin", "区间"),
 }  # fmt: skip
+SEVERAL_PERIODS = {
+    "hour": Phrase("{n} hours", "{n} 小时"), "day": Phrase("{n} days", "{n} 日"), "week": Phrase("{n} weeks", "{n} 周"),
+    "month": Phrase("{n} months", "{n} 个月"), "quarter": Phrase("{n} quarters", "{n} 个季度"),
+    "year": Phrase("{n} years", "{n} 年"), "decade": Phrase("{n} decades", "{n} 个十年"),
+}  # fmt: skip
+SPARSE = Phrase(
+    "Hollow points have fewer than {n} documents; they are not joined, and may lie outside of the panel.",
+    "空心点的文档少于 {n} 篇，不参与连线，也可能超出图框。",
+)
+BURSTS = Phrase("Orange periods: a burst of the topic.", "橙色时段：主题的突发。")
 BAND = Phrase("The band is a 95 % interval.", "色带为 95% 区间。")
 PANELS_DIFFER = Phrase("The panels differ in scale.", "各格的纵轴刻度不同。")
 OTHERS_LEFT_OUT = Phrase(

@@ -1,107 +1,38 @@
-"""Topics over time: their shares in each period, and which of them rise or fall."""
+"""Topics over time: their shares in each period, which of them rise or fall, and which have bursts.
+
+Both tests are random-effects regressions of the shares by period (Thompson & Sharp 1999), as in a meta-analysis with
+periods for studies. The variance of a share consists of the variance of its documents, which is known from their
+number, and of the variance between periods, which is estimated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, SettingError
-from ..messages import nearest
 from ..ranking import chosen_topics, names_or_numbers
+from ..settings import require_whole
+from .periods import Periods, periods_of
 from .shares import GroupShares, group_shares, holm, share_cells
 from .table import Table
 
 Array = npt.NDArray[Any]
-Direction = Literal["rising", "falling", "steady"]
-Period = Literal["auto", "day", "week", "month", "quarter", "year"]
-_PERIODS_BY_LENGTH: tuple[Period, ...] = ("day", "week", "month", "quarter", "year")
-_MONTHS_OF_PERIOD = {"month": 1, "quarter": 3, "year": 12}
-_MOST_PERIODS = 20_000
-_ALL_PAIRS = 300  # periods up to which the slopes of all pairs are computed
-FEWEST_PERIODS = 5  # with documents; with four, no p-value is below 1/12
-_MOST_BY_DEFAULT = 40  # periods, where the length of a period is chosen automatically
-
-# Calendar periods.
-
-
-def check_period(period: str) -> None:
-    """Raise SettingError for a period that does not exist."""
-    if period not in get_args(Period):
-        raise SettingError(f"`period={period!r}` is unknown; {nearest(str(period), get_args(Period))}")
-
-
-def periods_of(
-    times: npt.NDArray[np.datetime64] | None, period: str = "auto"
-) -> tuple[str, npt.NDArray[np.datetime64], npt.NDArray[np.intp]]:
-    """Assign documents to calendar periods. Weeks begin on Monday.
-
-    Args:
-        times: (n_docs,) NaT where the time is unknown; None if no time is known.
-        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them that gives at most
-            40 periods.
-
-    Returns:
-        the period; the first day of each of P periods, datetime64[D], from the first document to the last without a
-        gap; and the period of each document, (n_docs,), -1 where the time is unknown.
-
-    Raises:
-        InputError: no time is known, or there would be too many periods.
-        SettingError: there is no such period.
-    """
-    check_period(period)
-    known = np.zeros(0, bool) if times is None else ~np.isnat(times)
-    if times is None or not known.any():
-        raise InputError(
-            "no document has a time, so there is nothing to show over time; times are given when the corpus is made "
-            "(`timestamps`)"
-        )
-    if period == "auto":
-        few = (each for each in _PERIODS_BY_LENGTH if np.ptp(_numbers(times[known], each)) < _MOST_BY_DEFAULT)
-        period = next(few, _PERIODS_BY_LENGTH[-1])
-    numbers = _numbers(times[known], period)
-    first, last = int(numbers.min()), int(numbers.max())
-    if last - first >= _MOST_PERIODS:
-        raise InputError(
-            f"from the first document to the last there are {last - first + 1:,} periods of a {period}, which is too "
-            "many; choose a longer `period`, or correct the times"
-        )
-    codes = np.full(len(times), -1, np.intp)
-    codes[known] = numbers - first
-    return period, _starts(np.arange(first, last + 1), period), codes
-
-
-def period_name(start: np.datetime64, period: str) -> str:
-    """Return the name of a period, such as 2024-05-03, 2024-W18, 2024-05, 2024-Q2 or 2024."""
-    day = start.astype("datetime64[D]").item()
-    if period == "week":
-        year, week, _ = day.isocalendar()
-        return f"{year}-W{week:02}"
-    if period == "quarter":
-        return f"{day.year}-Q{(day.month + 2) // 3}"
-    return str(start.astype({"day": "M8[D]", "month": "M8[M]", "year": "M8[Y]"}[period]))
-
-
-def _numbers(times: Any, period: str) -> npt.NDArray[np.int64]:
-    """Number the periods since 1970, in which the first is 0."""
-    if period in ("day", "week"):
-        days: npt.NDArray[np.int64] = times.astype("datetime64[D]").astype(np.int64)
-        return days if period == "day" else (days + 3) // 7  # 1970 began on a Thursday
-    months = times.astype("datetime64[M]").astype(np.int64)
-    found: npt.NDArray[np.int64] = months // _MONTHS_OF_PERIOD[period]
-    return found
-
-
-def _starts(numbers: npt.NDArray[np.int64], period: str) -> npt.NDArray[np.datetime64]:
-    if period == "day":
-        return numbers.astype("datetime64[D]")
-    if period == "week":
-        return (numbers * 7 - 3).astype("datetime64[D]")
-    months = numbers * _MONTHS_OF_PERIOD[period]
-    return months.astype("datetime64[M]").astype("datetime64[D]")
+Direction = Literal["rising", "falling", "steady", "too few periods"]
+FEWEST_PERIODS = 5  # with enough documents, for a test of trends
+FEWEST_FOR_BURSTS = 6
+_SPARSE_PART, _MOST_SPARSE = 0.1, 30  # periods with fewer documents than this part of the median, but at most so many
+_LONGEST_BURST = 1 / 3  # of all periods
+_FEWEST_OUTSIDE = 4  # periods
+_MOST_LENGTHS = 24  # of bursts that are tried; in long series, not every length
+_BISECTIONS = 60
+# The third cumulant of the variation between periods, as a multiple of its variance squared over the mean: that of a
+# log-normal distribution, for small variation.
+_SKEWNESS_BETWEEN = 3.0
+_OFFSET = 0.1  # part of its mean that is added to a share before its logarithm is taken, as it may be 0
 
 
 # Topics over time.
@@ -113,12 +44,13 @@ class Trend:
 
     Attributes:
         topic: its number.
-        slope: the median change of its share per period (Theil & Sen); None with fewer than two periods.
+        slope: the change of its share per period, by the regression of `topic_trends`; None with fewer than two
+            periods.
         tau: Kendall's rank correlation of share and time, from -1 to 1; None where it is not defined.
-        p: of the Mann-Kendall test that the periods are in no order, two-sided (see `topic_trends`); None where it is
-            not defined.
+        p: of the test that the share does not change, two-sided (see `topic_trends`); None where there is no test.
         p_holm: p corrected after Holm (1979) for the tests of all topics.
-        direction: "rising" or "falling" if `p_holm` is below the level of the test, and else "steady".
+        direction: "rising" or "falling" if `p_holm` is below the level of the test, else "steady"; "too few periods" if
+            fewer than 5 periods have enough documents for a test.
     """
 
     topic: int
@@ -129,25 +61,74 @@ class Trend:
     direction: Direction
 
 
+@dataclass(frozen=True)
+class Burst:
+    """The consecutive periods in which the share of a topic is most clearly above that of all other periods.
+
+    Attributes:
+        topic: its number.
+        first, last: the positions of these periods.
+        share: the share of the topic in these periods.
+        share_elsewhere: the share in the others.
+        p: of the test that the share is the same (see `topic_bursts`), corrected for all choices of periods.
+        p_holm: p corrected after Holm (1979) for the tests of all topics.
+        is_found: whether `p_holm` is below the level of the test.
+    """
+
+    topic: int
+    first: int
+    last: int
+    share: float
+    share_elsewhere: float
+    p: float
+    p_holm: float
+    is_found: bool
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class OverTime:
     """Shares of topics by period.
 
     Attributes:
-        period: the length of a period.
-        starts: (P,) the first day of each period, datetime64[D], without a gap.
+        periods: the P periods.
         shares: mean, low and high, (P, K), and n_docs, (P,). A period without a document has NaN.
         names: the K names of the topics.
         trends: one for each topic.
-        n_unknown: the number of documents that are left out because their time or all their words are unknown.
+        bursts: one for each topic; empty if there are too few periods.
+        sparse: (P,) True for a period with too few documents, which is left out of the tests.
+        min_documents: the number of documents from which a period is not sparse.
+        n_unknown: the number of documents that are left out because their time or all their words are unknown, or
+            because their time is in no period.
     """
 
-    period: str
-    starts: npt.NDArray[np.datetime64]
+    periods: Periods
     shares: GroupShares
     names: list[str]
     trends: list[Trend]
+    bursts: list[Burst]
+    sparse: npt.NDArray[np.bool_]
+    min_documents: int = 1
     n_unknown: int = 0
+
+    @property
+    def period(self) -> str:
+        """The length of a period, such as "month" or "2 weeks"; "bins" for bins."""
+        return self.periods.unit
+
+    @property
+    def starts(self) -> npt.NDArray[np.datetime64]:
+        """(P,) when each period begins, without a gap: datetime64[D], or datetime64[m] for hours."""
+        return self.periods.starts
+
+    @property
+    def period_names(self) -> list[str]:
+        """The P names of the periods, such as 2024-05."""
+        return self.periods.names
+
+    @property
+    def n_tested(self) -> int:
+        """The number of periods with enough documents for the tests."""
+        return int((~self.sparse & (self.shares.n_docs > 0)).sum())
 
     @property
     def rising(self) -> list[int]:
@@ -159,17 +140,24 @@ class OverTime:
         """The topics that fall, by their slope."""
         return self._moving("falling")
 
+    @property
+    def bursting(self) -> list[int]:
+        """The topics with a burst, the clearest first."""
+        return [each.topic for each in sorted(self.bursts, key=lambda each: each.p) if each.is_found]
+
     def _moving(self, direction: Direction) -> list[int]:
         found = [trend for trend in self.trends if trend.direction == direction]
         return [trend.topic for trend in sorted(found, key=lambda trend: -abs(trend.slope or 0))]
 
-    @property
-    def period_names(self) -> list[str]:
-        """The P names of the periods, such as 2024-05."""
-        return [period_name(start, self.period) for start in self.starts]
+    def span(self, burst: Burst) -> str:
+        """Return the names of the periods of a burst, such as "2024-05 to 2024-06"."""
+        first, last = self.period_names[burst.first], self.period_names[burst.last]
+        return first if first == last else f"{first.split(' to ')[0]} to {last.split(' to ')[-1]}"
 
     def table(self, topics: Sequence[int] | None = None) -> Table:
-        """Return a row for each topic and period: period, start, topic, name, share, low, high, documents.
+        """Return a row for each topic and period.
+
+        The columns are period, start, topic, name, share, low, high, documents and sparse.
 
         Args:
             topics: these topics only.
@@ -179,38 +167,66 @@ class OverTime:
         """
         chosen = chosen_topics(topics, len(self.names))
         labels, days = self.period_names, self.starts.tolist()
+        sparse = self.sparse.tolist()
         rows = [
-            {"period": labels[t], "start": days[t], **share_cells(self.shares, t, k, self.names)}
+            {
+                "period": labels[t], "start": days[t], **share_cells(self.shares, t, k, self.names),
+                "sparse": sparse[t],
+            }
             for k in chosen
             for t in range(len(labels))
-        ]
+        ]  # fmt: skip
         return Table.of(rows, f"Shares of topics by {self.period}")
 
     def trend_table(self) -> Table:
         """Return a row for each topic, those that rise most first.
 
-        The columns are topic, name, trend, the slope as "change per" period (such as "change per month"), tau, p and
-        p_holm.
+        The columns are topic, name, trend, the slope as "change per" period (such as "change per month"), tau, p,
+        p_holm; then the periods of its burst or None, and p_holm of the test for bursts as burst_p_holm.
         """
-        ranked = sorted(self.trends, key=lambda trend: (trend.direction == "steady", -(trend.slope or 0), trend.topic))
+        still = ("steady", "too few periods")
+        ranked = sorted(self.trends, key=lambda trend: (trend.direction in still, -(trend.slope or 0), trend.topic))
+        bursts = {each.topic: each for each in self.bursts}
+        rows = []
+        for trend in ranked:
+            burst = bursts.get(trend.topic)
+            rows.append(
+                {
+                    "topic": trend.topic,
+                    "name": self.names[trend.topic],
+                    "trend": trend.direction,
+                    f"change per {'bin' if self.period == 'bins' else self.period}": trend.slope,
+                    "tau": trend.tau,
+                    "p": trend.p,
+                    "p_holm": trend.p_holm,
+                    "burst": self.span(burst) if burst is not None and burst.is_found else None,
+                    "burst_p_holm": None if burst is None else burst.p_holm,
+                }
+            )
+        return Table.of(rows, "Trends and bursts of topics (p_holm is corrected for all topics)")
+
+    def burst_table(self) -> Table:
+        """Return a row for each topic, the clearest burst first.
+
+        The columns are topic, name, periods, share, share_elsewhere, p, p_holm and found.
+        """
         rows = [
             {
-                "topic": trend.topic,
-                "name": self.names[trend.topic],
-                "trend": trend.direction,
-                f"change per {self.period}": trend.slope,
-                "tau": trend.tau,
-                "p": trend.p,
-                "p_holm": trend.p_holm,
+                "topic": each.topic, "name": self.names[each.topic], "periods": self.span(each), "share": each.share,
+                "share_elsewhere": each.share_elsewhere, "p": each.p, "p_holm": each.p_holm, "found": each.is_found,
             }
-            for trend in ranked
-        ]
-        return Table.of(rows, "Rising and falling topics (Mann-Kendall test; p_holm is corrected for all topics)")
+            for each in sorted(self.bursts, key=lambda each: (each.p, each.topic))
+        ]  # fmt: skip
+        columns = ("topic", "name", "periods", "share", "share_elsewhere", "p", "p_holm", "found")
+        return Table.of(rows, "Bursts of topics (p_holm is corrected for all topics)", columns)
 
     def __repr__(self) -> str:
+        unit = "bins" if self.period == "bins" else f"periods of a {self.period}"
+        if self.period[0].isdigit():
+            unit = f"periods of {self.period}"
         return (
-            f"OverTime({len(self.starts)} periods of a {self.period}, {len(self.names)} topics, "
-            f"{len(self.rising)} rising, {len(self.falling)} falling)"
+            f"OverTime({len(self.starts)} {unit}, {len(self.names)} topics, "
+            f"{len(self.rising)} rising, {len(self.falling)} falling, {len(self.bursting)} with a burst)"
         )
 
     def _repr_html_(self) -> str:
@@ -222,19 +238,26 @@ def over_time(
     times: npt.NDArray[np.datetime64] | None,
     period: str = "auto",
     *,
+    bins: Any = None,
+    start: Any = None,
+    end: Any = None,
+    min_documents: int | None = None,
     empty: npt.NDArray[np.bool_] | None = None,
     names: Sequence[str] | None = None,
     level: float = 0.95,
     n_samples: int = 1000,
     random_state: int = 0,
 ) -> OverTime:
-    """Return the shares of topics by period, and which topics rise or fall.
+    """Return the shares of topics by period, and which topics rise, fall or have a burst.
 
     Args:
         theta: (n_docs, K) topic shares.
         times: (n_docs,) the times of the documents, NaT where unknown.
-        period: "day", "week", "month", "quarter" or "year". "auto" is the shortest of them that gives at most
-            40 periods.
+        period: the length of a period, such as "month", "2 weeks" or "auto"; see `periods_of`.
+        bins: in place of `period`, a number of bins or the dates that divide them.
+        start, end: documents before `start` and after `end` are left out.
+        min_documents: a period with fewer documents is sparse, and left out of the tests. None is a tenth of the
+            median of all periods with documents, and at most 30.
         empty: (n_docs,) True for documents without a known word, which are left out.
         names: the K names of the topics.
         level: the probability of the intervals; the tests have the level 1 - `level`.
@@ -242,105 +265,266 @@ def over_time(
         random_state: a seed.
 
     Raises:
-        InputError: no document has a time.
+        InputError: no document has a time, or none is in the time asked for.
         SettingError: an argument cannot have its value.
     """
-    period, starts, codes = periods_of(times, period)
-    if empty is not None:
-        codes = np.where(empty, -1, codes)
-    shares = group_shares(theta, codes, len(starts), level=level, n_samples=n_samples, random_state=random_state)
-    found = topic_trends(shares.mean, 1 - level, corrected_for_skewness(theta, codes, shares.mean))
-    return OverTime(period, starts, shares, names_or_numbers(names, theta.shape[1]), found, int((codes < 0).sum()))
+    if min_documents is not None:
+        require_whole("min_documents", min_documents)
+    periods = periods_of(times, period, bins=bins, start=start, end=end)
+    codes = periods.codes if empty is None else np.where(empty, -1, periods.codes)
+    shares = group_shares(
+        theta, codes, len(periods.starts), level=level, n_samples=n_samples, random_state=random_state
+    )
+    if min_documents is None:
+        min_documents = _least_documents(shares.n_docs)
+    sparse = shares.n_docs < min_documents
+    spread = within_periods(theta, codes, shares)
+    kept = shares._replace(mean=np.where(sparse[:, None], np.nan, shares.mean))
+    return OverTime(
+        periods, shares, names_or_numbers(names, theta.shape[1]), topic_trends(kept, spread, 1 - level),
+        topic_bursts(kept, spread, 1 - level), sparse, min_documents, int((codes < 0).sum()),
+    )  # fmt: skip
 
 
-def topic_trends(shares: Array, level: float = 0.05, corrected: Array | None = None) -> list[Trend]:
-    """Test which topics rise or fall.
-
-    The Mann-Kendall test compares the shares of all pairs of periods. It counts periods and not documents, because the
-    documents of one period are not independent of each other: they are about the same events. Periods without
-    documents are left out. The p-values of all topics are corrected after Holm, so that with no trend in any topic, the
-    chance that even one is called rising or falling is about `level` at most. With fewer than 5 periods, all topics are
-    steady.
-
-    The share of a rare topic is a mean of few large and many small numbers. With few documents it is usually below its
-    expectation, so that most topics seem to rise where the number of documents grows. If shares that are corrected for
-    this are given, they are tested too, and p is the larger of both p-values, or 1 if both change in different
-    directions. If all periods have the same number of documents, both tests are the same.
-
-    The test assumes that periods are independent. If topics come in waves that are longer than a period, it finds too
-    many trends; choose a longer period.
-
-    Args:
-        shares: (P, K) shares by period; NaN where a period has no documents.
-        level: the chance of any false positive.
-        corrected: (P, K) as `corrected_for_skewness` returns them; None tests the shares alone.
-    """
-    place = np.flatnonzero(np.isfinite(shares).all(axis=1))
-    series = shares[place].T  # (K, n)
-    tested = len(place) >= FEWEST_PERIODS
-    tau, p = zip(*(_kendall(place, each) if tested else (None, None) for each in series), strict=True)
-    if corrected is not None and tested:
-        p = tuple(_larger(p[k], tau[k], *_kendall(place, each)) for k, each in enumerate(corrected[place].T))
-    slopes = [_slope(place, each) for each in series]
-    trends = []
-    for topic, adjusted in enumerate(holm(p)):
-        direction: Direction = "steady"
-        if adjusted is not None and adjusted < level:
-            direction = "rising" if (tau[topic] or 0) > 0 else "falling"
-        trends.append(Trend(topic, slopes[topic], tau[topic], p[topic], adjusted, direction))
-    return trends
+def _least_documents(n_docs: Array) -> int:
+    """Return the number of documents from which a period is not sparse."""
+    full = n_docs[n_docs > 0]
+    return max(1, min(_MOST_SPARSE, int(np.ceil(_SPARSE_PART * np.median(full))))) if len(full) else 1
 
 
-def corrected_for_skewness(theta: Array, codes: Array, shares: Array) -> Array:
-    """Return shares by period that are as often above as below their expectations, whatever the number of documents.
+class Spread(NamedTuple):
+    """The second and third cumulant of theta around the means of its periods, both (K,)."""
 
-    The median of a mean of n numbers is below its expectation by about k3 / (6 k2 n) (Johnson 1978), where k2 and k3
-    are the variance and the third cumulant of the numbers, here those of all documents around the means of their
-    periods.
+    variance: Array
+    third: Array
+
+
+def within_periods(theta: Array, codes: Array, shares: GroupShares) -> Spread:
+    """Return how the topics of documents vary within periods.
 
     Args:
         theta: (n_docs, K) topic shares.
         codes: (n_docs,) the period of each document, from 0 to P - 1; -1 for a document in none.
-        shares: (P, K) means by period; NaN where a period has no documents.
-
-    Returns:
-        (P, K) shares plus k3 / (6 k2 n).
+        shares: the shares by period.
     """
     inside = np.flatnonzero(codes >= 0)
     periods = codes[inside]
-    n_docs = np.bincount(periods, minlength=len(shares))
-    n = n_docs[n_docs > 0].astype(np.float64)
+    n = shares.n_docs[shares.n_docs > 0].astype(np.float64)
     of_second, of_third = (n - 1).sum(), ((n - 1) * (n - 2) / n).sum()
-    corrected = shares.copy()
+    variance, third = np.zeros(theta.shape[1]), np.zeros(theta.shape[1])
     for topic in range(theta.shape[1]):
-        deviations = theta[inside, topic] - shares[periods, topic]
-        square = float((deviations**2).sum())
-        if of_third > 0 and square > 0:
-            third, second = float((deviations**3).sum()) / of_third, square / of_second
-            corrected[:, topic] += third / (6 * second * np.maximum(n_docs, 1))
-    return corrected
+        deviations = theta[inside, topic] - shares.mean[periods, topic]
+        variance[topic] = (deviations**2).sum() / max(of_second, 1)
+        third[topic] = (deviations**3).sum() / of_third if of_third > 0 else 0
+    return Spread(variance, third)
 
 
-def _larger(p: float | None, tau: float | None, other_tau: float | None, other_p: float | None) -> float | None:
-    """Return the p-value of both tests together, or None where one of them is not defined."""
-    if p is None or tau is None or other_p is None or other_tau is None:
-        return None
-    return max(p, other_p) if tau * other_tau > 0 else 1.0
+def topic_trends(shares: GroupShares, spread: Spread, level: float = 0.05) -> list[Trend]:
+    """Test which topics rise or fall.
+
+    The share of a topic in each period is regressed on time, with random effects of the periods (Thompson & Sharp
+    1999). The variance of a share is that of theta within periods, divided by the number of documents, plus the
+    variance tau^2 between periods, by Paule & Mandel (1982). The test is that of Knapp & Hartung (2003), a t-test with
+    P - 2 degrees of freedom. Thus many documents make the test sharper, but documents of a period need not be
+    independent: what they have in common, such as an event, is in tau^2. The variance does not depend on the share
+    itself, since the share of a rare topic would otherwise seem to grow with the number of documents.
+
+    The p-values of all topics are corrected after Holm, so that with no trend in any topic, the chance that even one is
+    called rising or falling is about `level` at most. The test assumes that periods are independent. If topics come in
+    waves that are longer than a period, it finds too many trends; choose a longer period.
+
+    Args:
+        shares: shares by period; a period whose mean is NaN is left out.
+        spread: how topics vary within periods.
+        level: the chance of any false positive.
+    """
+    place = np.flatnonzero(np.isfinite(shares.mean).all(axis=1))
+    n_topics = shares.mean.shape[1]
+    if len(place) < 2:
+        return [Trend(topic, None, None, None, None, "too few periods") for topic in range(n_topics)]
+    y, sampling = shares.mean[place], _sampling(spread, shares.n_docs[place])
+    design = np.column_stack([np.ones(len(place)), place - place.mean()])
+    fit = _random_effects(y, sampling, design)
+    slopes = fit.coefficients[:, 1]
+    taus = [_kendall(place, each) for each in y.T]
+    varies = np.ptp(y, axis=0) > 1e-9  # the rest is rounding, as where one topic has all shares
+    p_values: list[float | None] = [None] * n_topics
+    if len(place) >= FEWEST_PERIODS:
+        from scipy.stats import t as student
+
+        error = np.sqrt(np.linalg.inv(fit.information)[:, 1, 1] * fit.ratio)
+        statistic = np.divide(slopes, error, out=np.full(n_topics, np.inf), where=error > 0)
+        two_sided = 2 * student.sf(np.abs(statistic), len(place) - 2)
+        p_values = [float(p) if one else None for p, one in zip(two_sided, varies, strict=True)]
+    trends = []
+    for topic, adjusted in enumerate(holm(p_values)):
+        direction: Direction = "steady" if len(place) >= FEWEST_PERIODS else "too few periods"
+        if adjusted is not None and adjusted < level:
+            direction = "rising" if slopes[topic] > 0 else "falling"
+        trends.append(Trend(topic, float(slopes[topic]), taus[topic], p_values[topic], adjusted, direction))
+    return trends
 
 
-def _kendall(place: Array, series: Array) -> tuple[float | None, float | None]:
+def topic_bursts(shares: GroupShares, spread: Spread, level: float = 0.05) -> list[Burst]:
+    """Test which topics have a burst: a share above the others in some consecutive periods, at most a third of all.
+
+    Every choice of consecutive periods is compared with the periods outside, with the variances of `topic_trends` and
+    a t-test whose variance comes from the periods outside. The difference is first made normal by the cube-root
+    transformation of Wilson & Hilferty (1931), with its skewness, because the share of a rare topic is a mean of few
+    large and many small numbers. As shares vary between periods by factors, their logarithms are tested too, and p is
+    the larger of both. The smallest p is multiplied by the number of choices (Bonferroni), and then corrected after
+    Holm for all topics.
+
+    Args:
+        shares: shares by period; a period whose mean is NaN is left out.
+        spread: how topics vary within periods.
+        level: the chance of any false positive.
+
+    Returns:
+        one for each topic; none if fewer than 6 periods have a share.
+    """
+    place = np.flatnonzero(np.isfinite(shares.mean).all(axis=1))
+    if len(place) < FEWEST_FOR_BURSTS:
+        return []
+    y, n_docs = shares.mean[place], shares.n_docs[place].astype(np.float64)[:, None]
+    sampling = _sampling(spread, shares.n_docs[place])
+    ones = np.ones((len(place), 1))
+    between = _random_effects(y, sampling, ones).between
+    p_values, first, last = _best_windows(y, n_docs, spread, between)
+    # Once more, with the variance between the periods that are outside of the burst.
+    order = np.arange(len(place))[:, None]
+    sampling[(order >= first) & (order <= last)] = np.inf
+    between = _random_effects(y, sampling, ones).between
+    p_values, first, last = _best_windows(y, n_docs, spread, between)
+    varies = np.ptp(y, axis=0) > 1e-9
+    corrected = holm([float(p) if one else 1.0 for p, one in zip(p_values, varies, strict=True)])
+    bursts = []
+    for topic, adjusted in enumerate(corrected):
+        inside = np.zeros(len(place), bool)
+        inside[first[topic] : last[topic] + 1] = True
+        share, elsewhere = (np.average(y[part, topic], weights=n_docs[part, 0]) for part in (inside, ~inside))
+        p = float(p_values[topic]) if varies[topic] else 1.0
+        assert adjusted is not None
+        bursts.append(
+            Burst(
+                topic, int(place[first[topic]]), int(place[last[topic]]), float(share), float(elsewhere), p, adjusted,
+                adjusted < level,
+            )
+        )  # fmt: skip
+    return bursts
+
+
+def _best_windows(y: Array, n_docs: Array, spread: Spread, between: Array) -> tuple[Array, Array, Array]:
+    """Return the p-value of the clearest burst of each topic, times the number of choices, and its ends, all (K,).
+
+    Args:
+        y: (P, K) shares.
+        n_docs: (P, 1) documents.
+        spread: how topics vary within periods.
+        between: (K,) the variance between periods.
+    """
+    n_periods, n_topics = y.shape
+    mean = np.maximum((n_docs * y).sum(axis=0) / n_docs.sum(), 1e-12)
+    sampling = _sampling(spread, n_docs[:, 0])
+    weights = 1 / (sampling + between)
+    skewed = weights**3 * (spread.third / n_docs**2 + _SKEWNESS_BETWEEN * between**2 / mean)
+    of_shares = _running_sums(weights, y, skewed)
+    # On the logarithmic scale, on which variation by factors is normal.
+    offset = _OFFSET * mean
+    of_logarithms = _running_sums(weights * (mean + offset) ** 2, np.log(y + offset), np.zeros_like(y))
+    longest = max(1, min(int(n_periods * _LONGEST_BURST), n_periods - _FEWEST_OUTSIDE))
+    lengths = np.arange(1, longest + 1)
+    if longest > _MOST_LENGTHS:
+        lengths = np.unique(np.round(np.geomspace(1, longest, _MOST_LENGTHS)).astype(int))
+    best, first, last = np.full(n_topics, np.inf), np.zeros(n_topics, int), np.zeros(n_topics, int)
+    for length in lengths.tolist():
+        p = np.maximum(_p_of_windows(of_shares, length), _p_of_windows(of_logarithms, length))  # (beginnings, K)
+        place = p.argmin(axis=0)
+        smallest = p[place, np.arange(n_topics)]
+        better = smallest < best
+        best = np.where(better, smallest, best)
+        first, last = np.where(better, place, first), np.where(better, place + length - 1, last)
+    n_choices = int((n_periods - lengths + 1).sum())
+    return np.minimum(best * n_choices, 1), first, last
+
+
+def _running_sums(weights: Array, y: Array, skewed: Array) -> list[Array]:
+    """Return the sums of some terms up to each period, (P + 1, K) each."""
+    terms = (weights, weights * y, weights * y**2, skewed)
+    return [np.vstack([np.zeros(y.shape[1]), np.cumsum(each, axis=0)]) for each in terms]
+
+
+def _p_of_windows(sums: list[Array], length: int) -> Array:
+    """Return the p-values of the bursts of a length, by the period in which they begin and by topic."""
+    from scipy.stats import t as student
+
+    n_periods = len(sums[0]) - 1
+    begins = np.arange(n_periods - length + 1)
+    inside = [each[begins + length] - each[begins] for each in sums]
+    outside = [each[-1] - part for each, part in zip(sums, inside, strict=True)]
+    freedom = n_periods - length - 1
+    ratio = np.maximum(outside[2] - outside[1] ** 2 / outside[0], 0) / freedom
+    error = np.sqrt(1 / inside[0] + 1 / outside[0])
+    difference = (inside[1] / inside[0] - outside[1] / outside[0]) / error
+    skewness = (inside[3] / inside[0] ** 3 - outside[3] / outside[0] ** 3) / error**3
+    found: Array = student.sf(_normal_scores(difference, skewness) / np.sqrt(np.maximum(ratio, 1e-12)), freedom)
+    return found
+
+
+def _normal_scores(values: Array, skewness: Array) -> Array:
+    """Return standardised gamma variables as standard normal ones (Wilson & Hilferty 1931)."""
+    skewness = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
+    scores: Array = 6 / skewness * (np.cbrt(np.maximum(skewness * values / 2 + 1, 1e-12)) - 1) + skewness / 6
+    return scores
+
+
+class _Fit(NamedTuple):
+    """A regression of the shares of K topics with random effects of periods."""
+
+    coefficients: Array  # (K, p)
+    information: Array  # (K, p, p), the inverse of their covariance, but for `ratio`
+    between: Array  # (K,) the variance between periods
+    ratio: Array  # (K,) the weighted squares that remain, per degree of freedom
+
+
+def _sampling(spread: Spread, n_docs: Array) -> Array:
+    """Return the variances of the shares of n_docs documents, (P, K); never 0, so that weights are finite."""
+    variances: Array = np.maximum(spread.variance, 1e-18) / np.maximum(n_docs, 1)[:, None]
+    return variances
+
+
+def _random_effects(y: Array, sampling: Array, design: Array) -> _Fit:
+    """Fit the regression; the variance between periods is that with which `ratio` is 1, or 0 (Paule & Mandel 1982).
+
+    Args:
+        y: (P, K) shares.
+        sampling: (P, K) their variances by documents; infinite for a share that is left out.
+        design: (P, p) the row of each period.
+    """
+    freedom = np.maximum(np.isfinite(sampling).sum(axis=0) - design.shape[1], 1)
+
+    def fit(between: Array) -> _Fit:
+        weights = 1 / (sampling + between)
+        information = np.einsum("pi,pk,pj->kij", design, weights, design)
+        coefficients = np.linalg.solve(information, (design.T @ (weights * y)).T[:, :, None])[:, :, 0]
+        squares = (weights * (y - design @ coefficients.T) ** 2).sum(axis=0)
+        return _Fit(coefficients, information, between, squares / freedom)
+
+    low, high = np.zeros(y.shape[1]), np.maximum(len(y) * y.var(axis=0), 1e-18)
+    found = fit(low)
+    is_zero = found.ratio <= 1
+    if is_zero.all():
+        return found
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        too_small = fit(middle).ratio > 1
+        low, high = np.where(too_small, middle, low), np.where(too_small, high, middle)
+    return fit(np.where(is_zero, 0, (low + high) / 2))
+
+
+def _kendall(place: Array, series: Array) -> float | None:
     from scipy.stats import kendalltau
 
     if np.ptp(series) < 1e-9:  # rounding only, as where one topic has all shares
-        return None, None
-    found = kendalltau(place, series)
-    return float(found.statistic), float(found.pvalue)
-
-
-def _slope(place: Array, series: Array) -> float | None:
-    """Return the median slope of all pairs, or in a long series of the pairs that are half of it apart (Theil 1950)."""
-    n = len(place)
-    if n < 2:
         return None
-    first, second = np.triu_indices(n, 1) if n <= _ALL_PAIRS else (np.arange(n - n // 2), np.arange(n // 2, n))
-    return float(np.median((series[second] - series[first]) / (place[second] - place[first])))
+    return float(kendalltau(place, series).statistic)

@@ -444,24 +444,7 @@ class Topics:
             chosen = self.typical.diverse(k, int(n))
         else:
             chosen = recent_documents(found.theta, found.times, found.empty, k, int(n))
-        rows = []
-        fold = fold_of(self.corpus.tokenizer)
-        for row in chosen.tolist():
-            typical_columns = self._typical_words(row, k)
-            words = [self.vocabulary[word] for word in typical_columns]
-            text = None if found.texts is None else found.texts[row]
-            time = None if found.times is None or np.isnat(found.times[row]) else found.times[row].item()
-            rows.append(
-                {
-                    "document": row,
-                    "id": found.ids[row],
-                    "share": float(found.theta[row, k]),
-                    "label": None if found.labels is None else found.labels[row],
-                    "time": time,
-                    "words": [self.written_words[word] for word in typical_columns],
-                    "text": text if text is None or length is None else excerpt(text, words, length, fold),
-                }
-            )
+        rows = [self._document_row(row, k, length) for row in chosen.tolist()]
         columns = ("document", "id", "share", "label", "time", "words", "text")
         return Table.of(rows, f"The {kind} documents of topic {k}, {self.names[k]}", columns)
 
@@ -660,18 +643,32 @@ class Topics:
         )  # fmt: skip
 
     def over_time(
-        self, period: str = "auto", *, level: float = 0.95, n_samples: int = 1000, random_state: int = 0
+        self,
+        period: str = "auto",
+        *,
+        bins: Any = None,
+        start: Any = None,
+        end: Any = None,
+        min_documents: int | None = None,
+        level: float = 0.95,
+        n_samples: int = 1000,
+        random_state: int = 0,
     ) -> OverTime:
-        """Return the shares of topics by period with intervals, and the topics that rise or fall.
+        """Return the shares of topics by period with intervals, and the topics that rise, fall or have a burst.
 
         Args:
-            period: "day", "week", "month", "quarter" or "year"; "auto" gives at most 40 periods.
-            level: the probability of the intervals; the tests of trends have the level 1 - `level`.
+            period: "hour", "day", "week", "month", "quarter", "year", "decade", or several, such as "2 weeks"; "auto"
+                gives at most 40 periods.
+            bins: in place of `period`, a number of bins of equal length, or the dates that divide them.
+            start, end: documents before `start` and after `end` are left out; "2024-05" as the end is the whole May.
+            min_documents: a period with fewer documents is sparse, and left out of the tests. None is a tenth of the
+                median of all periods with documents, and at most 30.
+            level: the probability of the intervals; the tests have the level 1 - `level`.
             n_samples: the number of bootstrap samples.
             random_state: a seed.
 
         Raises:
-            InputError: no document has a time.
+            InputError: no document has a time, or none is in the time asked for.
             SettingError: an argument cannot have its value.
 
         Examples:
@@ -685,17 +682,29 @@ class Topics:
         from .trends import over_time
 
         return over_time(
-            self.documents.theta, self.documents.times, period, empty=self.documents.empty, names=self.names,
-            level=level, n_samples=n_samples, random_state=random_state,
+            self.documents.theta, self.documents.times, period, bins=bins, start=start, end=end,
+            min_documents=min_documents, empty=self.documents.empty, names=self.names, level=level,
+            n_samples=n_samples, random_state=random_state,
         )  # fmt: skip
 
-    def words_over_time(self, topic: Any, period: str = "auto", n_words: int = 10) -> Table:
+    def words_over_time(
+        self,
+        topic: Any,
+        period: str = "auto",
+        n_words: int = 10,
+        *,
+        bins: Any = None,
+        start: Any = None,
+        end: Any = None,
+    ) -> Table:
         """Return the words that a topic uses more in each period than in the others.
 
         Args:
             topic: its number or its name.
-            period: "day", "week", "month", "quarter" or "year"; "auto" gives at most 40 periods.
+            period: the length of a period, as for `over_time`.
             n_words: the number of words for each period.
+            bins: in place of `period`, a number of bins or the dates that divide them.
+            start, end: documents before `start` and after `end` are left out.
 
         Returns:
             a table with the columns period, word, score and tokens (expected). The score is the z-value of the log odds
@@ -713,10 +722,64 @@ class Topics:
             >>> list(topics.words_over_time(0, "year").columns)
             ['period', 'word', 'score', 'tokens']
         """
-        from .trends import period_name, periods_of
+        from .periods import periods_of
 
-        period, starts, codes = periods_of(self.documents.times, period)
-        return self._words_by(topic, "period", codes, [period_name(start, period) for start in starts], n_words)
+        periods = periods_of(self.documents.times, period, bins=bins, start=start, end=end)
+        return self._words_by(topic, "period", periods.codes, periods.names, n_words)
+
+    def documents_over_time(
+        self,
+        topic: Any,
+        period: str = "auto",
+        n_documents: int = 3,
+        *,
+        bins: Any = None,
+        start: Any = None,
+        end: Any = None,
+        length: int | None = None,
+    ) -> Table:
+        """Return typical documents of a topic for each period.
+
+        Args:
+            topic: its number or its name.
+            period: the length of a period, as for `over_time`.
+            n_documents: the number of documents for each period; a period has fewer if its documents have little of
+                the topic.
+            bins: in place of `period`, a number of bins or the dates that divide them.
+            start, end: documents before `start` and after `end` are left out.
+            length: the most characters of a text; the passage with the most typical words is shown. None is all.
+
+        Returns:
+            a table with the column period and those of `documents_of`.
+
+        Raises:
+            InputError: there is no such topic, or no document has a time.
+            SettingError: an argument cannot have its value.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> corpus = tl.Corpus.from_texts(texts, timestamps=["2020-01-05", "2021-03-01", "2022-07-09"] * 8)
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(corpus), corpus)
+            >>> topic_of_rain = topics.find_topics("rain")["topic"][0]
+            >>> found = topics.documents_over_time(topic_of_rain, "year", 1)
+            >>> found["period"], found["text"]
+            (['2021'], ['rain sun snow'])
+        """
+        from .periods import periods_of
+
+        k = self.number_of(topic)
+        require_whole("n_documents", n_documents)
+        periods = periods_of(self.documents.times, period, bins=bins, start=start, end=end)
+        ranked, _ = self.typical.scores(k)
+        codes = periods.codes[ranked]
+        rows = [
+            {"period": name, **self._document_row(row, k, length)}
+            for code, name in enumerate(periods.names)
+            for row in ranked[codes == code][: int(n_documents)].tolist()
+        ]
+        columns = ("period", "document", "id", "share", "label", "time", "words", "text")
+        return Table.of(rows, f"Documents of topic {k}, {self.names[k]}, by {periods.unit}", columns)
 
     def by_class(self, **options: Any) -> ByGroup:
         """Return the shares of topics by class with intervals.
@@ -1283,6 +1346,23 @@ class Topics:
         write_datamapplot(Path(path), self.to_datamapplot(**options))
 
     # Helpers: tokens, rows and columns of the documents and of the vocabulary.
+
+    def _document_row(self, row: int, k: int, length: int | None) -> dict[str, Any]:
+        """Return a document as a row of the table of documents of a topic."""
+        found = self.documents
+        columns = self._typical_words(row, k)
+        words = [self.vocabulary[word] for word in columns]
+        text = None if found.texts is None else found.texts[row]
+        fold = fold_of(self.corpus.tokenizer)
+        return {
+            "document": row,
+            "id": found.ids[row],
+            "share": float(found.theta[row, k]),
+            "label": None if found.labels is None else found.labels[row],
+            "time": None if found.times is None or np.isnat(found.times[row]) else found.times[row].item(),
+            "words": [self.written_words[word] for word in columns],
+            "text": text if text is None or length is None else excerpt(text, words, length, fold),
+        }
 
     def _typical_words(self, row: int, k: int) -> list[int]:
         """Return the columns of the words of a document that are most typical of a topic, best first."""

@@ -418,7 +418,14 @@ def period_shares(topics: Topics) -> dict[str, Any] | None:
         found = over_time(documents.theta, documents.times, empty=documents.empty)
     except InputError:
         return None
-    trends = [{"topic": each.topic, "slope": each.slope, "direction": each.direction} for each in found.trends]
+    trends = [
+        {
+            "topic": each.topic,
+            "slope": each.slope,
+            "direction": "steady" if each.direction == "too few periods" else each.direction,
+        }
+        for each in found.trends
+    ]
     return {"names": found.period_names, "unit": found.period, "trends": trends} | _rows(found.shares)
 
 

@@ -44,7 +44,10 @@ class Options:
         documents: the two documents of an interpolation, by their ids or row numbers. None takes a typical document of
             each of the two largest topics.
         steps: the number of steps of an interpolation; both documents count as steps.
-        period: "day", "week", "month", "quarter", "year", or "auto".
+        period: the length of a period of topics over time, such as "month", "2 weeks" or "auto".
+        bins: in place of `period`, a number of bins, or the dates that divide them.
+        start, end: documents before `start` and after `end` are left out of topics over time.
+        min_documents: periods with fewer documents are drawn as hollow points; see `Topics.over_time`.
         stream: whether topics over time are one stream, and not a panel for each topic.
         alphas: the Dirichlet parameters of the simplex.
         random_state: the seed.
@@ -67,6 +70,10 @@ class Options:
     documents: Sequence[str | int] | None = None
     steps: int = 8
     period: str = "auto"
+    bins: Any = None
+    start: Any = None
+    end: Any = None
+    min_documents: int | None = None
     stream: bool = False
     alphas: Sequence[float | Sequence[float]] = (0.1, 0.5, 1, 10)
     random_state: int = 0
@@ -353,14 +360,26 @@ def _similarity(topics: Topics, options: Options, language: Language) -> list[Fi
 def _time(topics: Topics, options: Options, language: Language) -> list[Figure]:
     from .over_time import trend_lines, trend_stream
 
-    found = topics.over_time(options.period, random_state=options.random_state)
-    mean, low, high, _ = found.shares
-    note = words.OVER_TIME(language, period=words.PERIODS[found.period](language))
+    found = topics.over_time(
+        options.period, bins=options.bins, start=options.start, end=options.end, min_documents=options.min_documents,
+        random_state=options.random_state,
+    )  # fmt: skip
+    mean, low, high = found.shares[:3]
+    n, _, unit = found.period.rpartition(" ")
+    one = words.SEVERAL_PERIODS[unit.removesuffix("s")](language, n=n) if n else words.PERIODS[unit](language)
+    note = words.OVER_TIME(language, period=one)
     style: dict[str, Any] = {"font": options.font, "language": language}
     if options.stream:
-        return [trend_stream(found.starts, mean, _names(topics), note=note, **style)]
-    note = joined([note, words.BAND(language)], language)
-    return trend_lines(found.starts, mean, _names(topics), low=low, high=high, note=note, **style)
+        kept = ~found.sparse
+        return [trend_stream(found.starts[kept], mean[kept], _names(topics), note=note, **style)]
+    bursts = {each.topic: (each.first, each.last) for each in found.bursts if each.is_found}
+    is_hollow = found.sparse & (found.shares.n_docs > 0)
+    further = [words.SPARSE(language, n=found.min_documents)] * bool(is_hollow.any())
+    further += [words.BURSTS(language)] * bool(bursts)
+    note = joined([note, words.BAND(language), *further], language)
+    return trend_lines(
+        found.starts, mean, _names(topics), low=low, high=high, sparse=is_hollow, bursts=bursts, note=note, **style
+    )
 
 
 def _simplex(topics: Topics, options: Options, language: Language) -> list[Figure]:

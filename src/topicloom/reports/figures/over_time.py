@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -20,6 +20,7 @@ from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, fonts_for, label
 
 _MOST_COLUMNS, _MOST_PANELS = 5, 40  # of a page
 _PANEL_SIZE = (2.3, 1.55)  # inches
+_BURST = "#fbe3c8"
 _MOST_LAYERS = 12  # of a stream
 _LARGEST_REST = 0.6  # the share of all other topics from which their layer would hide the rest
 # How dates are written; months have names in English, and numbers in Chinese.
@@ -40,6 +41,8 @@ def trend_lines(
     *,
     low: npt.ArrayLike | None = None,
     high: npt.ArrayLike | None = None,
+    sparse: npt.ArrayLike | None = None,
+    bursts: Mapping[int, tuple[int, int]] | None = None,
     note: str = "",
     font: str | PathLike[str] | None = None,
     language: Language = "en",
@@ -51,6 +54,8 @@ def trend_lines(
         shares: (T, K) the share of each topic in the documents of each period; NaN where there are none.
         names: the K names of the topics.
         low, high: (T, K) the ends of intervals of the shares.
+        sparse: (T,) True for periods of few documents: hollow points that neither join the line nor set the scale.
+        bursts: topic -> the first and the last position of the periods of its burst, which are shaded.
         note: stands below the panels.
         font: a family name or the path of a font file; by default, a font that has the characters.
         language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
@@ -66,7 +71,13 @@ def trend_lines(
         1
     """
     times, values = _checked(periods, shares, names)
-    band = None if low is None or high is None else (np.asarray(low, np.float64), np.asarray(high, np.float64))
+    few = np.zeros(len(times), bool) if sparse is None else np.asarray(sparse, bool)
+    if few[np.isfinite(values).any(axis=1)].all():  # no period has many documents
+        few = np.zeros(len(times), bool)
+    joined_up = np.where(few[:, None], np.nan, values)
+    band = None
+    if low is not None and high is not None:
+        band = [np.where(few[:, None], np.nan, np.asarray(each, np.float64)) for each in (low, high)]
     language = label_language(language, font)
     fonts = fonts_for([*names, note, *characters(language)], font)
     order = np.argsort(-np.nan_to_num(np.nanmean(values, axis=0)), kind="stable")
@@ -85,13 +96,22 @@ def trend_lines(
             axes.set_visible(False)
         for axes, topic in zip(all_axes, topics.tolist(), strict=False):
             marker = "." if len(times) < 25 else ""
+            if bursts is not None and topic in bursts:
+                axes.axvspan(*_around(times, *bursts[topic]), color=_BURST, linewidth=0, zorder=0)
+            # The line and the band pass over sparse periods, but not over periods without documents.
+            at = np.flatnonzero(~few)
             if band is not None:
-                axes.fill_between(times, band[0][:, topic], band[1][:, topic], color=PALE, linewidth=0)
-            axes.plot(times, values[:, topic], color=BLUE, linewidth=1.2, marker=marker)
+                axes.fill_between(times[at], band[0][at, topic], band[1][at, topic], color=PALE, linewidth=0)
+            axes.plot(times[at], values[at, topic], color=BLUE, linewidth=1.2, marker=marker)
+            axes.plot(
+                times[few], values[few, topic], linestyle="", marker="o", markersize=2.6, color=BLUE,
+                markerfacecolor="white", markeredgewidth=0.7, clip_on=True, zorder=3,
+            )  # fmt: skip
+            top = np.nanmax(np.concatenate([joined_up[:, topic], [] if band is None else band[1][:, topic], [1e-9]]))
             axes.set_title(
                 shortened(names[topic], 28), loc="left", fontsize=8, fontfamily=fonts, color=GREY, parse_math=False
             )
-            axes.set_ylim(0, None)
+            axes.set_ylim(0, 1.08 * top)
             _time_axis(axes, times, 4, language)
         pages.append(figure)
     return pages
@@ -158,6 +178,16 @@ def trend_stream(
     axes.margins(0)
     _name_layers(axes, layers, labels, colours, fonts)
     return figure
+
+
+def _around(times: npt.NDArray[np.generic], first: int, last: int) -> tuple[Any, Any]:
+    """Return the middles between the periods of a burst and their neighbours."""
+
+    def middle(a: int, b: int) -> Any:
+        a, b = max(a, 0), min(b, len(times) - 1)
+        return times[a] + (times[b] - times[a]) / 2
+
+    return middle(first - 1, first), middle(last, last + 1)
 
 
 def _name_layers(
