@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize
-from scipy.stats import bootstrap, kendalltau, kruskal, kstat, kstest, norm
+from scipy.stats import bootstrap, false_discovery_control, kendalltau, kruskal, kstat, kstest, norm
 from scipy.stats import t as student
 
 from topicloom.corpus.fields import Fields
@@ -611,6 +611,40 @@ def test_a_covariate_gives_groups_and_a_curve():
     shops = by_covariate(theta, fields, "shop", most_groups=1)
     assert (shops.groups, shops.n_unknown, shops.curve) == (["a"], 30, None)
     np.testing.assert_allclose(shops.shares.mean[0], theta[np.arange(60) % 4 < 2].mean(axis=0))
+
+
+def test_the_cross_table_has_counts_and_lifts():
+    random = np.random.default_rng(0)
+    groups = random.integers(0, 3, 90)
+    theta = np.stack([random.dirichlet(np.where(np.arange(5) == 2, 1 + 2 * (group == 1), 0.5)) for group in groups])
+    found = by_group(theta, groups, ["a", "b", "c"], "shop")
+    frame = found.cross_table().to_pandas()
+    main = pd.crosstab(theta.argmax(axis=1), np.array(list("abc"))[groups]).reindex(range(5), fill_value=0)
+    pd.testing.assert_frame_equal(
+        frame.pivot(index="topic", columns="shop", values="main_documents"), main, check_names=False, check_dtype=False
+    )
+    cell = frame[(frame.topic == 2) & (frame["shop"] == "b")].iloc[0]
+    assert cell.lift == pytest.approx(theta[groups == 1, 2].mean() / theta[:, 2].mean())
+    assert cell.differs == "higher"
+    expected = false_discovery_control(frame.p)
+    np.testing.assert_allclose(frame.p_corrected, expected)
+    by_holm = found.cross_table([2], correction="holm").to_pandas()
+    assert by_holm.p_corrected[1] == pytest.approx(min(15 * cell.p, 1), rel=0.2)
+    with pytest.raises(SettingError, match="choose one of benjamini-hochberg, holm"):
+        found.cross_table(correction="none")
+
+
+def test_p_values_of_groups_are_those_of_permutations():
+    random = np.random.default_rng(4)
+    theta, groups = random.dirichlet(np.full(4, 0.3), 60), np.repeat([0, 1], [12, 48])
+    theta[:12, 0] = np.minimum(theta[:12, 0] + 0.12, 1)
+    found = by_group(theta, groups, ["few", "many"])
+    drawn = np.stack([theta[random.permutation(60)[:12]].mean(axis=0) for _ in range(20_000)])
+    center = theta.mean(axis=0)
+    for topic in range(4):
+        mean = theta[:12, topic].mean()
+        one_sided = (drawn[:, topic] >= mean).mean() if mean > center[topic] else (drawn[:, topic] <= mean).mean()
+        assert found.p[0, topic] == pytest.approx(2 * one_sided, rel=0.25, abs=0.01)
 
 
 def test_several_covariates_at_once_are_refused_with_advice():

@@ -36,6 +36,7 @@ from .options import (
 from .shell import command, print_json, print_table
 
 if TYPE_CHECKING:
+    from ..topics.shares import ByGroup
     from ..topics.table import Table
     from ..topics.trends import OverTime
 
@@ -79,6 +80,13 @@ logger = logging.getLogger("topicloom")
 _PASSAGE = 160  # characters of a document
 _MOST_COLUMNS = 8  # the most groups that have a column each
 _OTHERS = 41  # characters of the other columns of `trends`, with names of eight characters
+
+
+class Corrections(StrEnum):
+    """Corrections for many tests."""
+
+    benjamini_hochberg = "benjamini-hochberg"
+    holm = "holm"
 
 
 class Linkage(StrEnum):
@@ -247,6 +255,9 @@ def by(
     covariate: Annotated[
         str, typer.Argument(metavar="[COVARIATE]", help="A covariate of the documents, or class for their labels.")
     ] = "class",
+    covariates: Annotated[
+        str | None, typer.Option("--covariate", metavar="COLUMN", help="The same as COVARIATE, as `train` names it.")
+    ] = None,
     groups: Annotated[
         int | None,
         typer.Option(
@@ -255,6 +266,12 @@ def by(
     ] = None,
     topic: Topic = None,
     words: WordsOf = 5,
+    crosstab: Annotated[
+        bool, typer.Option("--crosstab", help="Show a table of topics and groups: shares, and which differ.")
+    ] = False,
+    correction: Annotated[
+        Corrections, typer.Option(help="Correction of the table's p-values for all topics and groups.")
+    ] = Corrections.benjamini_hochberg,
     level: Level = 0.95,
     samples: Samples = 1000,
     seed: Seed = 0,
@@ -271,11 +288,25 @@ def by(
     from ..corpus.fields import Categories
 
     check_table(out, overwrite)
+    if covariates is not None:
+        if covariate not in ("class", covariates):
+            raise InputError(f"COVARIATE is {covariate} and --covariate is {covariates}; give one of them")
+        covariate = covariates
     view = open_topics(run)
     found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
     if groups is not None and isinstance(view.documents.fields.covariates.get(covariate), Categories | None):
         logger.warning("--groups does nothing, because the values of %r are not numbers", covariate)
     differences = found.difference_table()
+    if crosstab:
+        chosen = None if topic is None else [view.number_of(number_or_name(topic))]
+        table = found.cross_table(chosen, correction=correction.value)
+        if as_json:
+            print_json({"run": str(run), "by": covariate, "correction": correction.value, "cells": table.to_dicts()})
+        else:
+            _show_cross_table(table, found, correction.value)
+            _log_unknown(found.n_unknown, covariate)
+        _write(table, out)
+        return
     if topic is not None:
         k = view.number_of(number_or_name(topic))
         of_words = view.words_by(k, covariate, words, groups)
@@ -431,6 +462,37 @@ def _matches(table: Table) -> dict[str, Any]:
 def _status(row: dict[str, Any], threshold: float) -> str:
     near = row["status"] == "new" and row["similarity"] >= threshold  # its partner has become two topics
     return f"new, near {row['nearest']}" if near else str(row["status"])
+
+
+def _show_cross_table(table: Table, found: ByGroup, correction: str) -> None:
+    """Show topics as rows and groups as columns; of many groups, a row for each difference that survives."""
+    marks = {"higher": " ↑", "lower": " ↓", None: ""}
+    cells = list(table.rows())
+    n_found = sum(cell["differs"] is not None for cell in cells)
+    if len(found.groups) <= _MOST_COLUMNS:
+        lines = []
+        for start in range(0, len(cells), len(found.groups)):
+            row = cells[start : start + len(found.groups)]
+            shown = [f"{_share(c['share'])}{marks[c['differs']]}" for c in row]
+            lines.append([str(row[0]["topic"]), row[0]["name"], *shown])
+        print_table(["topic", "name", *found.groups], lines, n_numbers=1)
+    else:
+        some = sorted((c for c in cells if c["differs"]), key=lambda c: c["p_corrected"])
+        print_table(
+            ["topic", "name", found.column, "documents", "share", "lift", "p"],
+            (
+                [str(c["topic"]), c["name"], c[found.column], f"{c['documents']:,}",
+                 f"{_share(c['share'])}{marks[c['differs']]}", f"{c['lift']:.2f}", _p(c["p_corrected"])]
+                for c in some
+            ),
+            n_numbers=1,
+        )  # fmt: skip
+    logger.info(
+        "↑ or ↓: the share is above or below that of all documents (%d of %d; %s, 5 %%)",
+        n_found,
+        len(cells),
+        correction,
+    )
 
 
 def _log_unknown(n_unknown: int, what: str) -> None:

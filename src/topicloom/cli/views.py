@@ -137,8 +137,8 @@ def figures(
         str | None,
         typer.Option(
             metavar="NAME,NAME",
-            help="map, words (of an ETM), clouds, interpolation, sparsity, similarity, time, topics or simplex; by "
-            "default all that the run allows, except topics and simplex.",
+            help="map, words (of an ETM), clouds, interpolation, sparsity, similarity, time, groups, topics or "
+            "simplex; by default all that the run allows, except the last three.",
         ),
     ] = None,
     out: Annotated[
@@ -175,6 +175,9 @@ def figures(
     start: Start = None,
     end: End = None,
     min_documents: MinDocuments = None,
+    covariate: Annotated[
+        str, typer.Option(metavar="COLUMN", help="What `groups` shows: a covariate, or class for the labels.")
+    ] = "class",
     stream: Annotated[bool, typer.Option("--stream", help="Draw all topics over time in one stream.")] = False,
     alphas: Annotated[
         str, typer.Option("--alpha", metavar="A,A|A:A:A", help="Dirichlet parameters of the simplex.")
@@ -206,6 +209,7 @@ def figures(
         start=start,
         end=end,
         min_documents=min_documents,
+        covariate=covariate,
         stream=stream,
         alphas=_read_alphas(alphas),
         random_state=seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from .curves import ShareCurve, share_curve
 from .table import Table
 
 Array = npt.NDArray[Any]
+Correction = Literal["benjamini-hochberg", "holm"]
 
 # A larger group is resampled in this many random parts of equal size. Their mean has the same standard error, and the
 # cost no longer grows with the group.
@@ -287,6 +288,8 @@ class ByGroup:
         differences: one for each topic.
         n_unknown: the number of documents that are left out because their group or all their words are unknown.
         curve: the shares as smooth functions of the covariate, if it has numbers and at least 5 different ones.
+        n_main: (G, K) the number of documents of each group whose largest topic it is.
+        p: (G, K) of the test that the share of a group is that of all documents; NaN where there is no test.
     """
 
     by: str
@@ -296,6 +299,62 @@ class ByGroup:
     differences: list[Difference]
     n_unknown: int = 0
     curve: ShareCurve | None = None
+    n_main: Array | None = None
+    p: Array | None = None
+
+    def cross_table(
+        self, topics: Sequence[int] | None = None, *, correction: Correction = "benjamini-hochberg"
+    ) -> Table:
+        """Return a row for each topic and group, with its share, its lift, and whether it differs from all documents.
+
+        Each group is compared with all documents by a permutation test, which takes documents to be independent. The
+        p-values of all topics and groups are corrected together. "benjamini-hochberg" bounds the expected part of false
+        ones among the differences by 5 %; "holm" bounds the chance of even one false difference by 5 %.
+
+        The columns are topic, name, the group (`column`), documents, main_documents (whose largest topic it is), share,
+        low, high, lift (the share divided by that of all documents), p, p_corrected, and differs: "higher", "lower" or
+        None.
+
+        Args:
+            topics: these topics only; the correction still counts all.
+            correction: "benjamini-hochberg" or "holm".
+
+        Raises:
+            SettingError: there is no such topic or correction.
+        """
+        from scipy.stats import false_discovery_control
+
+        if correction not in get_args(Correction):
+            raise SettingError(
+                f"`correction={correction!r}` is unknown; {nearest(str(correction), get_args(Correction))}"
+            )
+        assert self.p is not None
+        assert self.n_main is not None
+        corrected, known = np.full(self.p.shape, np.nan), np.isfinite(self.p)
+        if known.any():
+            given = self.p[known]
+            corrected[known] = (
+                false_discovery_control(given) if correction == "benjamini-hochberg" else holm(given.tolist())
+            )
+        n_docs = self.shares.n_docs
+        total = np.nansum(self.shares.mean * n_docs[:, None], axis=0) / max(int(n_docs.sum()), 1)
+        rows = []
+        for k in chosen_topics(topics, len(self.names)):
+            for g, group in enumerate(self.groups):
+                cells = share_cells(self.shares, g, k, self.names)
+                p, adjusted = (None if np.isnan(each[g, k]) else float(each[g, k]) for each in (self.p, corrected))
+                lift = None if cells["share"] is None or not total[k] else cells["share"] / float(total[k])
+                differs = None
+                if adjusted is not None and adjusted < 0.05 and lift is not None:
+                    differs = "higher" if lift > 1 else "lower"
+                rows.append(
+                    {
+                        "topic": k, "name": self.names[k], self.column: group, "documents": cells["documents"],
+                        "main_documents": int(self.n_main[g, k]), "share": cells["share"], "low": cells["low"],
+                        "high": cells["high"], "lift": lift, "p": p, "p_corrected": adjusted, "differs": differs,
+                    }
+                )  # fmt: skip
+        return Table.of(rows, f"Topics by {self.by} (p_corrected by {correction}, for all topics and groups)")
 
     def table(self, topics: Sequence[int] | None = None) -> Table:
         """Return a row for each topic and group.
@@ -389,7 +448,12 @@ def by_group(
         highest, lowest = group_names[full[high]], group_names[full[low]]
         differences.append(Difference(topic, highest, lowest, float(column[high] - column[low]), p, adjusted))
     known = names_or_numbers(names, theta.shape[1])
-    return ByGroup(by, list(group_names), shares, known, differences, int((codes < 0).sum()))
+    n_main = np.zeros(shares.mean.shape, np.intp)
+    np.add.at(n_main, (codes[codes >= 0], theta[codes >= 0].argmax(axis=1)), 1)
+    return ByGroup(
+        by, list(group_names), shares, known, differences, int((codes < 0).sum()), n_main=n_main,
+        p=_permutation_tests(theta, codes, shares),
+    )  # fmt: skip
 
 
 def by_covariate(
@@ -544,6 +608,42 @@ def _kruskal(column: Array, codes: Array) -> float | None:
     if len(present) < 2 or len(column) < 3 or np.ptp(column) < 1e-9:
         return None
     return float(kruskal(*(column[codes == group] for group in present)).pvalue)
+
+
+def _permutation_tests(theta: Array, codes: Array, shares: GroupShares) -> Array:
+    """Return the p-value of each group and topic, (G, K): does the group have another share than all documents?
+
+    The documents of a group are compared with as many that are drawn without replacement from all. The distribution of
+    their mean is known by its variance and its skewness, which are those of the permutation test, and taken to be a
+    gamma distribution (Mielke & Berry 2007). NaN where a group has no document or all of them.
+    """
+    from scipy.special import ndtr
+
+    found = np.full(shares.mean.shape, np.nan)
+    rows = theta[codes >= 0].astype(np.float64)
+    n = shares.n_docs.astype(np.float64)[:, None]
+    if len(rows) < 3:
+        return found
+    mean, variance = rows.mean(axis=0), rows.var(axis=0, ddof=1)
+    third = ((rows - mean) ** 3).mean(axis=0)
+    varies = variance > 1e-18
+    spread = np.sqrt(np.where(varies, variance, 1))
+    part = n / len(rows)
+    error = np.sqrt(np.maximum(1 - part, 0) / np.maximum(n, 1)) * spread
+    known = (n > 0) & (part < 1) & varies
+    skewness = (1 - 2 * part) * third / spread**3 / np.sqrt(np.maximum(n * (1 - part), 1e-9))
+    with np.errstate(invalid="ignore"):
+        distance = np.divide(shares.mean - mean, error, out=np.zeros(found.shape), where=known)
+    scores = normal_scores(distance, skewness)
+    found[known] = 2 * ndtr(-np.abs(scores[known]))
+    return found
+
+
+def normal_scores(values: Array, skewness: Array) -> Array:
+    """Return standardised gamma variables as standard normal ones (Wilson & Hilferty 1931)."""
+    skewness = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
+    scores: Array = 6 / skewness * (np.cbrt(np.maximum(skewness * values / 2 + 1, 1e-12)) - 1) + skewness / 6
+    return scores
 
 
 # Tests of many topics, or of many pairs of models, at once.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_whole
 from .periods import Periods, periods_of
-from .shares import GroupShares, group_shares, holm, share_cells
+from .shares import GroupShares, group_shares, holm, normal_scores, share_cells
 from .table import Table
 
 Array = npt.NDArray[Any]
@@ -467,15 +467,8 @@ def _p_of_windows(sums: list[Array], length: int) -> Array:
     error = np.sqrt(1 / inside[0] + 1 / outside[0])
     difference = (inside[1] / inside[0] - outside[1] / outside[0]) / error
     skewness = (inside[3] / inside[0] ** 3 - outside[3] / outside[0] ** 3) / error**3
-    found: Array = student.sf(_normal_scores(difference, skewness) / np.sqrt(np.maximum(ratio, 1e-12)), freedom)
+    found: Array = student.sf(normal_scores(difference, skewness) / np.sqrt(np.maximum(ratio, 1e-12)), freedom)
     return found
-
-
-def _normal_scores(values: Array, skewness: Array) -> Array:
-    """Return standardised gamma variables as standard normal ones (Wilson & Hilferty 1931)."""
-    skewness = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
-    scores: Array = 6 / skewness * (np.cbrt(np.maximum(skewness * values / 2 + 1, 1e-12)) - 1) + skewness / 6
-    return scores
 
 
 class _Fit(NamedTuple):

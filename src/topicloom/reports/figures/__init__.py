@@ -33,7 +33,7 @@ if _TYPE_CHECKING:
     from .gallery import KINDS, Options, draw, kind_named
     from .maps import document_map, word_map
     from .mixtures import interpolation_strip, simplex, sparsity
-    from .over_time import trend_lines, trend_stream
+    from .over_time import group_table, trend_lines, trend_stream
     from .style import save, save_pages, svg
     from .topic_words import similarity_map, topic_pages, word_clouds
 
@@ -44,6 +44,7 @@ _MODULES = {
     "document_map": "maps",
     "dot_panels": "curves",
     "draw": "gallery",
+    "group_table": "over_time",
     "interpolation_strip": "mixtures",
     "kind_named": "gallery",
     "loss_curve": "curves",
@@ -68,6 +69,7 @@ __all__ = [
     "document_map",
     "dot_panels",
     "draw",
+    "group_table",
     "interpolation_strip",
     "kind_named",
     "loss_curve",

@@ -48,6 +48,7 @@ class Options:
         bins: in place of `period`, a number of bins, or the dates that divide them.
         start, end: documents before `start` and after `end` are left out of topics over time.
         min_documents: periods with fewer documents are drawn as hollow points; see `Topics.over_time`.
+        covariate: what the picture "groups" shows: "class", or the name of a covariate.
         stream: whether topics over time are one stream, and not a panel for each topic.
         alphas: the Dirichlet parameters of the simplex.
         random_state: the seed.
@@ -74,6 +75,7 @@ class Options:
     start: Any = None
     end: Any = None
     min_documents: int | None = None
+    covariate: str = "class"
     stream: bool = False
     alphas: Sequence[float | Sequence[float]] = (0.1, 0.5, 1, 10)
     random_state: int = 0
@@ -113,8 +115,8 @@ def draw(topics: Topics, kind: str, **options: Any) -> list[Figure]:
 
     Args:
         topics: a fitted model together with documents.
-        kind: one of `KINDS`: "map", "words", "topics", "clouds", "interpolation", "sparsity", "similarity", "time" or
-            "simplex".
+        kind: one of `KINDS`: "map", "words", "topics", "clouds", "interpolation", "sparsity", "similarity", "time",
+            "groups" or "simplex".
         options: attributes of `Options`.
 
     Returns:
@@ -382,6 +384,26 @@ def _time(topics: Topics, options: Options, language: Language) -> list[Figure]:
     )
 
 
+def _groups(topics: Topics, options: Options, language: Language) -> list[Figure]:
+    from .over_time import group_table, trend_lines
+
+    found = topics.by(options.covariate, random_state=options.random_state)
+    style: dict[str, Any] = {"font": options.font, "language": language}
+    cells = found.cross_table().to_dicts()
+    shape = (len(topics), len(found.groups))
+    lifts = np.array([np.nan if cell["lift"] is None else cell["lift"] for cell in cells]).reshape(shape).T
+    differs = np.array([cell["differs"] is not None for cell in cells]).reshape(shape).T
+    note = words.BY_GROUP(language, by=options.covariate)
+    pages = [group_table(found.groups, found.shares.mean, lifts, _names(topics), differs=differs, note=note, **style)]
+    if found.curve is not None:
+        curve = found.curve
+        note = joined([words.ALONG(language, by=options.covariate), words.BAND(language)], language)
+        pages += trend_lines(
+            curve.values, curve.mean, _names(topics), low=curve.low, high=curve.high, note=note, **style
+        )
+    return pages
+
+
 def _simplex(topics: Topics, options: Options, language: Language) -> list[Figure]:
     from .mixtures import simplex
 
@@ -401,5 +423,6 @@ KINDS = {
     "sparsity": PictureKind("how many topics documents have", _sparsity),
     "similarity": PictureKind("how similar topics are, with their tree", _similarity),
     "time": PictureKind("topics over time", _time),
+    "groups": PictureKind("topics by class or by a covariate", _groups, is_default=False),
     "simplex": PictureKind("documents drawn from Dirichlet distributions of three topics", _simplex, is_default=False),
 }

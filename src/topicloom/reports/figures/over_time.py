@@ -1,4 +1,4 @@
-"""Topics over time: a panel for each topic, or one stream of all."""
+"""Topics over time and by group: a panel for each topic, one stream of all, or a table of shares in colours."""
 
 from __future__ import annotations
 
@@ -177,6 +177,64 @@ def trend_stream(
     _time_axis(axes, times, 8, language)
     axes.margins(0)
     _name_layers(axes, layers, labels, colours, fonts)
+    return figure
+
+
+def group_table(
+    groups: Sequence[str],
+    shares: npt.ArrayLike,
+    lifts: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    differs: npt.ArrayLike | None = None,
+    note: str = "",
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
+) -> Figure:
+    """Draw a table of topics and groups: a cell has the share, and its colour says how it differs from all documents.
+
+    Args:
+        groups: the G names of the groups.
+        shares: (G, K) the share of each topic in the documents of each group; NaN where there are none.
+        lifts: (G, K) the shares divided by those of all documents; 1 is white, and 4 and 1/4 are the ends of the scale.
+        names: the K names of the topics.
+        differs: (G, K) True for shares whose difference is significant, which are written in bold.
+        note: stands below the table.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the note; English if no font has Chinese characters.
+
+    Raises:
+        InputError: there is no group, the sizes do not match, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> shares, lifts = [[0.2, 0.8], [0.4, 0.6]], [[0.7, 1.1], [1.3, 0.9]]
+        >>> figure = tl.figures.group_table(["a", "b"], shares, lifts, ["art", "sport"])
+        >>> len(figure.axes)
+        1
+    """
+    language = label_language(language, font)
+    _, values = _checked(groups, shares, names)
+    factors = np.log2(np.clip(np.nan_to_num(np.asarray(lifts, np.float64), nan=1), 0.25, 4))
+    bold = np.zeros(values.shape, bool) if differs is None else np.asarray(differs, bool)
+    fonts = fonts_for([*names, *groups, note, *characters(language)], font)
+    figure = noted(2.6 + 0.85 * len(groups), 0.8 + 0.26 * len(names), note, left=2.4, top=0.6, fonts=fonts)
+    axes = figure.add_subplot()
+    axes.imshow(factors.T, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
+    for group, topic in np.ndindex(values.shape):
+        share = values[group, topic]
+        strong = abs(factors[group, topic]) > 1.4
+        axes.text(
+            group, topic, "" if np.isnan(share) else f"{100 * share:.1f}%", ha="center", va="center", fontsize=7.5,
+            color="white" if strong else "black", fontweight="bold" if bold[group, topic] else "normal",
+        )  # fmt: skip
+    axes.set_xticks(range(len(groups)), [shortened(name, 14) for name in groups], fontfamily=fonts, fontsize=8)
+    axes.set_yticks(range(len(names)), [shortened(name, 34) for name in names], fontfamily=fonts, fontsize=8)
+    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        label.set_parse_math(False)
+    axes.tick_params(length=0, colors=GREY, top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.spines[:].set_visible(False)
     return figure
 
 
