@@ -292,3 +292,10 @@ def test_maps_for_other_programs_are_of_the_vectors(topics, corpus):
         without.to_datamapplot(space="vectors")
     with pytest.raises(InputError, match="one of auto, theta, vectors"):
         without.to_datamapplot(space="latent")
+
+
+def test_a_reference_keeps_the_vectors_that_it_has(model, corpus):
+    assert model.documents(corpus, words_only=True).vectors is corpus.vectors
+    assert model.documents(documents(), words_only=True).vectors is None  # so nothing is encoded
+    found = model.perplexity(documents())
+    assert found == pytest.approx(model.perplexity(corpus), rel=1e-6)  # a completion reads no vectors

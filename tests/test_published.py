@@ -351,8 +351,8 @@ def test_ecrtm_begins_with_the_small_weights_of_its_authors():
     encoder = network(ECRTM, learning_rate=1e-9).encoder  # PyTorch's default: uniform within 1 / sqrt(V)
     bound = encoder.weight.shape[0] ** -0.5
     for weights in (encoder.weight, encoder.bias):
-        assert 0.9 * bound < float(weights.abs().max()) <= 1.001 * bound
-    assert float(encoder.weight.std()) == pytest.approx(bound / 3**0.5, rel=0.1)
+        assert 0.9 * bound < float(weights.detach().abs().max()) <= 1.001 * bound
+    assert float(encoder.weight.detach().std()) == pytest.approx(bound / 3**0.5, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["softplus", "relu", "tanh"])

@@ -739,11 +739,12 @@ class TopicModel(
                 "document completion cannot score this model, because it needs the vectors of documents, which are "
                 'made from whole texts and would tell the words that are scored; use `method="bound"`'
             )
-        # A vector was made from the whole text, so it would tell the words that a completion scores.
         corpus = self._over_words(X, words_only=method == "completion")
         if not corpus.counts.nnz:
             raise InputError("no document has a word that the model knows, so there is nothing to score")
         if method == "completion":
+            # A vector was made from the whole text, so it would tell the words that are scored.
+            corpus = self.without_vectors(corpus)
             observed, scored = (_with_counts(corpus, half) for half in metrics.completion_split(corpus.counts))
             theta = document_topics(self.network_, observed).theta
             return log_likelihood(self.network_, theta, scored), scored.counts.sum(axis=1)
@@ -1259,7 +1260,7 @@ class TopicModel(
                 corpus.encoder.require_same(known, "the training documents")
         network: TopicNetwork | None = vars(self).get("network_")  # None during training
         if words_only:
-            return corpus if network is None else self.without_vectors(corpus, network)
+            return corpus
         return corpus if network is None else self.read_by(network, corpus)
 
     def read_by(self, network: TopicNetwork, corpus: Corpus) -> Corpus:
