@@ -15,6 +15,7 @@ import torch
 
 import topicloom as tl
 from command_line import call, refused
+from topicloom.corpus.fields import covariates_of
 from topicloom.errors import InputError
 from topicloom.models import REGISTRY
 from topicloom.models.gsm import GSMNetwork
@@ -24,6 +25,7 @@ from topicloom.reports import run
 from topicloom.reports.explorer import PageOptions, explorer_page, write_page
 from topicloom.reports.explorer.page import (
     class_shares,
+    covariate_shares,
     largest_shares,
     pack,
     period_shares,
@@ -196,6 +198,21 @@ def test_of_many_classes_the_largest_are_shown(topics, monkeypatch):
     monkeypatch.setattr("topicloom.reports.explorer.page._MOST_CLASSES", 1)
     found = class_shares(topics)
     assert (found["names"], found["documents"]) == (["pets"], [60])  # of its 61 documents, one has no word
+
+
+def test_shares_by_covariates_are_those_of_the_view(topics, corpus):
+    n = len(corpus)
+    covariates = {"shop": ["b", "a", None, "a"] * (n // 4) + ["a"] * (n % 4), "price": [i % 7 + 0.5 for i in range(n)]}
+    priced = Topics(topics.model, replace(corpus, fields=replace(corpus.fields, covariates=covariates_of(covariates))))
+    shop, price = covariate_shares(priced)
+    assert (shop["by"], shop["names"], price["by"]) == ("shop", ["a", "b"], "price")
+    for shown, by in ((shop, priced.by("shop")), (price, priced.by("price"))):
+        np.testing.assert_allclose(shown["mean"], by.shares.mean, atol=1e-5)
+        np.testing.assert_allclose(shown["low"], by.shares.low, atol=1e-5)
+        assert shown["documents"] == by.shares.n_docs.tolist()
+    assert "curve" not in shop
+    np.testing.assert_allclose(price["curve"]["high"], priced.by("price").curve.high, atol=1e-5)
+    assert price["curve"]["values"] == pytest.approx(priced.by("price").curve.values, rel=1e-5)
 
 
 PORTABLE: list[tuple[str, dict]] = [

@@ -1,21 +1,4 @@
-// A colour for each topic: hues that are far apart for neighbouring numbers, light enough on dark ground and dark enough
-// on light ground (a contrast of at least 3 to 1).
-
-const cache = new Map<string, string>();
-
-export function colourOf(topic: number, dark: boolean): string {
-  if (topic < 0) return dark ? "#6b7280" : "#9ca3af";
-  const key = `${topic}${dark ? "d" : ""}`;
-  let found = cache.get(key);
-  if (!found) {
-    const hue = (255 + topic * 137.508) % 360;
-    const step = Math.floor(topic / 9) % 3; // the same hue comes back with another lightness
-    const lightness = dark ? 0.76 - 0.055 * step : 0.58 - 0.055 * step;
-    found = hex(lightness, dark ? 0.125 : 0.14, hue);
-    cache.set(key, found);
-  }
-  return found;
-}
+// The shades of heat maps. The colours of topics are in the data of the page, because pictures have the same ones.
 
 /** A shade between the ground and the accent, for cells of a heat map; `part` is from 0 to 1. */
 export function shade(part: number, dark: boolean): string {
@@ -23,6 +6,22 @@ export function shade(part: number, dark: boolean): string {
   const to = dark ? [0.78, 0.12] : [0.42, 0.13];
   const p = Math.max(0, Math.min(1, part));
   return hex(from[0] + p * (to[0] - from[0]), from[1] + p * (to[1] - from[1]), 255);
+}
+
+/** A shade for a difference from -1 (orange) over 0 (the ground of a card) to 1 (blue). */
+export function diverging(difference: number, dark: boolean): string {
+  const p = Math.min(1, Math.abs(difference));
+  if (dark) return hex(0.235 + p * (0.72 - 0.235), 0.008 + p * 0.12, difference < 0 ? 55 : 255);
+  return hex(1 - p * (difference < 0 ? 0.36 : 0.5), p * 0.14, difference < 0 ? 55 : 255);
+}
+
+/** Black or white, whichever can be read better on a colour. */
+export function inkOn(colour: string): string {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const v = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000" : "#fff"; // both have a contrast of 4.6 there
 }
 
 /** OKLCH as a colour of the screen (Ottosson 2020). */

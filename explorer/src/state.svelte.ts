@@ -1,7 +1,6 @@
 // What the views share: the data, the language, the theme, what is selected, and the edits.
 
-import { tick } from "svelte";
-import { colourOf } from "./colours";
+import { flushSync, tick } from "svelte";
 import { line } from "./clean";
 import { Edits, type Entry, type Turn } from "./edits.svelte";
 import { messages, type Language } from "./i18n";
@@ -26,14 +25,19 @@ export class State {
   relevance = $state(0.5);
   query = $state(""); // of the documents
   label = $state(""); // only documents of this class
+  by = $state(""); // the covariate by which topics are shown; the class if it is empty
   word = $state("");
   onlyTopic = $state(false);
   turned = $state.raw<Turn | null>(null); // what was just undone or redone
   said = $state(""); // what else just happened, for screen readers
   private untilShown = 0; // a timer
   private system = $state(dark.matches);
+  private printing = $state(false); // paper is white
+  private readonly scrolled = new Map<View, number>(); // where each view was left
 
-  readonly dark = $derived(this.theme === "auto" ? this.system : this.theme === "dark");
+  readonly dark = $derived(!this.printing && (this.theme === "auto" ? this.system : this.theme === "dark"));
+  readonly palette: string[] = $derived.by(() => this.core.palette[this.dark ? 1 : 0]);
+  readonly fonts = getComputedStyle(document.documentElement).fontFamily;
   readonly t = $derived(messages[this.language]);
   private readonly numbers = $derived(new Intl.NumberFormat(this.language === "zh" ? "zh-CN" : "en"));
 
@@ -53,7 +57,26 @@ export class State {
     if (theme === "light" || theme === "dark") this.theme = theme;
     dark.addEventListener("change", () => (this.system = dark.matches));
     this.read();
-    addEventListener("hashchange", () => this.read());
+    history.scrollRestoration = "manual"; // the browser would scroll before the view is there
+    addEventListener("hashchange", () => {
+      const before = this.view;
+      this.read();
+      if (before !== this.view) void this.scroll();
+    });
+    addEventListener("scroll", () => this.scrolled.set(this.view, scrollY), { passive: true });
+    addEventListener("pagehide", () => keep(`scroll-${core.key}-${this.view}`, String(scrollY)));
+    const [entry] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+    const last = Number(kept(`scroll-${core.key}-${this.view}`) ?? 0);
+    if (last && (entry?.type === "reload" || entry?.type === "back_forward")) {
+      this.scrolled.set(this.view, last);
+      void this.scroll();
+    }
+    for (const [event, printing] of [["beforeprint", true], ["afterprint", false]] as const) {
+      addEventListener(event, () => {
+        flushSync(() => (this.printing = printing));
+        dispatchEvent(new Event("topicloom-draw"));
+      });
+    }
     // What is typed replaces the address, after a while: it shall neither fill the history nor be written at every key.
     $effect.root(() => {
       $effect(() => {
@@ -67,15 +90,28 @@ export class State {
   }
 
   get views(): View[] {
-    const { periods, classes } = this.core;
+    const { periods, classes, covariates } = this.core;
     const all: View[] = ["topics", "documents", "words", "similarity", "time", "classes", "quality", "text"];
-    return all.filter((view) => (view !== "time" || periods) && (view !== "classes" || classes));
+    return all.filter((view) => (view !== "time" || periods) && (view !== "classes" || classes || covariates?.length));
   }
 
   go(view: View): void {
-    if (view !== this.view) scrollTo(0, 0); // the place on the page was one of the last view
+    const changed = view !== this.view;
     this.view = view;
     this.write();
+    if (changed) void this.scroll();
+  }
+
+  /** Scrolls to where the view was left. What it shows may come a little later, so that it is tried for a moment. */
+  private async scroll(): Promise<void> {
+    const { view } = this;
+    const wanted = this.scrolled.get(view) ?? 0;
+    await tick();
+    for (let attempt = 0; attempt < 12 && this.view === view; attempt++) {
+      scrollTo(0, wanted);
+      if (Math.abs(scrollY - wanted) < 2) break;
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
   }
 
   choose(topic: number): void {
@@ -101,7 +137,11 @@ export class State {
   }
 
   colour(topic: number): string {
-    return colourOf(topic, this.dark);
+    return topic < 0 ? (this.dark ? "#6b7280" : "#9ca3af") : this.palette[topic % this.palette.length];
+  }
+
+  title(view: View): string {
+    return view === "classes" && this.core.covariates?.length ? this.t.groups_ : this.t[view];
   }
 
   name(topic: number): string {
@@ -172,6 +212,7 @@ export class State {
   private get address(): string {
     const asked = new URLSearchParams();
     if (this.view === "words" && this.word) asked.set("word", this.word);
+    if (this.view === "classes" && this.by) asked.set("by", this.by);
     if (this.view === "documents") {
       if (this.query.trim() && this.query.length <= 2000) asked.set("q", this.query.trim());
       if (this.label) asked.set("class", this.label);
@@ -186,14 +227,37 @@ export class State {
 
   private read(): void {
     if (location.hash === this.address) return; // and what is being typed is not taken back
-    const [path, ...rest] = location.hash.slice(1).split("?");
+    let hash = location.hash.slice(1);
+    if (/^(topic|view)=/.test(hash)) { // as a hand writes it: #topic=12, or #view=words&topic=12
+      const given = new URLSearchParams(hash);
+      hash = `${given.get("view") ?? "topics"}/${given.get("topic") ?? this.topic}`;
+    }
+    const [path, ...rest] = hash.split("?");
     const [view, topic] = path.split("/");
     this.view = this.views.includes(view as View) ? (view as View) : "topics"; // the address without a view is the first one
     const number = topic ? Number(topic) : NaN;
     const asked = new URLSearchParams(rest.join("?"));
     if (this.view === "words") this.word = asked.get("word") ?? this.word;
+    if (this.view === "classes") this.by = asked.get("by") ?? "";
     if (this.view === "documents") [this.query, this.label, this.onlyTopic] = [asked.get("q") ?? "", asked.get("class") ?? "", asked.has("only")];
     this.topic = Number.isInteger(number) && number >= 0 && number < this.core.n_topics ? number : (this.order[0] ?? 0);
+  }
+}
+
+/** What is kept as long as the page is open in a tab. */
+function kept(name: string): string | null {
+  try {
+    return sessionStorage.getItem(`topicloom-${name}`);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name: string, value: string): void {
+  try {
+    sessionStorage.setItem(`topicloom-${name}`, value);
+  } catch {
+    // nothing is kept then
   }
 }
 

@@ -64,7 +64,7 @@ def test_words_without_a_clear_topic_are_explained(browser, tmp_path):
     browser.open(tmp_path / "page.html", "text")
     browser.find("textarea").send_keys("a cat")
     browser.until("document.querySelector('#inferred').dataset.theta")
-    assert "A word without a colour" in browser.find("#inferred").text
+    assert "A word without a colour" in browser.find("#content").text
 
 
 def test_names_at_the_edge_of_the_map_are_moved_inside(browser, tmp_path):

@@ -21,6 +21,7 @@ export interface Query {
   label?: number | null; // the number of a class, from 1
   text?: string; // only documents that contain it
   meaning?: boolean; // sorts by how near documents are to the text in meaning; only in a service
+  among?: Uint32Array | null; // only these documents, by their places
   after?: string | null;
   limit?: number;
 }
@@ -80,10 +81,10 @@ class PageSource implements Source {
     if (wanted) this.ids ??= Array.from({ length: documents.size }, (_, place) => documents.id(place).toLowerCase());
     const parts = await this.partsOf(query.text ?? "", documents.hasIds ? (this.ids ?? []) : []);
     if (wanted && texts) this.lower ??= texts.map((text) => text.toLowerCase());
-    const { label = null, topic = null } = query;
+    const { label = null, topic = null, among = null } = query;
     const all = (): number[] => {
       const [byId, found]: number[][] = [[], []]; // what is asked for by its id comes first
-      for (let place = 0; place < documents.size; place++) {
+      for (const place of among ?? documents.main.keys()) {
         if (label && documents.labels?.[place] !== label) continue;
         if (topic !== null && documents.share(place, topic) === 0) continue;
         if (wanted && !this.matches(documents, texts, place, wanted, parts)) continue;
@@ -99,11 +100,7 @@ class PageSource implements Source {
       found = all();
     }
     const places = Uint32Array.from(found);
-    if (topic !== null) {
-      const typical = new Float64Array(documents.size);
-      for (const place of places) typical[place] = documents.typicality(place, topic);
-      places.sort((a, b) => typical[b] - typical[a] || a - b);
-    }
+    if (topic !== null) sortByTypicality(documents, places, topic);
     const start = Number(query.after ?? 0);
     const end = Math.min(start + (query.limit ?? 20), places.length);
     const shown = [...places.subarray(start, end)].map((place) => this.read(documents, texts, place));
@@ -161,6 +158,12 @@ class PageSource implements Source {
   }
 }
 
+function sortByTypicality(documents: Documents, places: Uint32Array, topic: number): void {
+  const typical = new Float64Array(documents.size);
+  for (const place of places) typical[place] = documents.typicality(place, topic);
+  places.sort((a, b) => typical[b] - typical[a] || a - b);
+}
+
 function found(documents: Documents, place: number, text: string | null, cut: boolean): Found {
   const time = documents.times?.[place] ?? NaN;
   const topics = documents.largest(place);
@@ -187,7 +190,20 @@ class ServiceSource implements Source {
     private readonly api: string,
   ) {}
 
+  /** The service does not know places, so that the page asks for each document; words are not searched for in them. */
+  private async findAmong(query: Query, among: Uint32Array): Promise<Result> {
+    const documents = await this.store.documents();
+    const { label = null, topic = null } = query;
+    const places = among.filter((place) => (!label || documents.labels?.[place] === label) && (topic === null || documents.share(place, topic) > 0));
+    if (topic !== null) sortByTypicality(documents, places, topic);
+    const start = Number(query.after ?? 0);
+    const end = Math.min(start + (query.limit ?? 20), places.length);
+    const shown = await Promise.all([...places.subarray(start, end)].map((place) => this.document(place)));
+    return { documents: shown, total: places.length, next: end < places.length ? String(end) : null, places };
+  }
+
   async find(query: Query): Promise<Result> {
+    if (query.among) return this.findAmong(query, query.among);
     const asked = new URLSearchParams();
     if (query.topic !== null && query.topic !== undefined) asked.set("topic", String(query.topic));
     const words = (query.text ?? "").replace(/[“”]/g, '"').trim(); // the service finds whole words and ids

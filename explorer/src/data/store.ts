@@ -4,6 +4,8 @@ import type { Core } from "./types";
 import { readPart, type Part } from "./unpack";
 import { Tokenizer } from "./tokenize";
 
+const ROOTS = Float64Array.from({ length: 256 }, (_, share) => Math.sqrt(share / 255));
+
 /** All documents: their largest topics, positions, classes and times. */
 export class Documents {
   readonly size: number;
@@ -78,6 +80,13 @@ export class Documents {
   share(place: number, topic: number): number {
     for (let at = this.starts[place]; at < this.starts[place + 1]; at++) if (this.topics[at] === topic) return this.shares[at] / 255;
     return 0;
+  }
+
+  /** How alike the shares of a document are to others, of which the square roots are given: the Bhattacharyya coefficient. */
+  alike(place: number, roots: number[]): number {
+    let sum = 0;
+    for (let at = this.starts[place]; at < this.starts[place + 1]; at++) sum += ROOTS[this.shares[at]] * roots[this.topics[at]];
+    return sum;
   }
 }
 

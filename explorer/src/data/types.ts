@@ -11,6 +11,12 @@ export interface Groups {
   words?: string[][];
 }
 
+/** Shares of topics by a covariate: by its groups, and, if it has numbers, as curves. */
+export interface Covariate extends Groups {
+  by: string;
+  curve?: { values: number[]; mean: number[][]; low: number[][]; high: number[][] } | null; // at each value, by topic
+}
+
 export interface Measure {
   title: string;
   value: number;
@@ -51,6 +57,7 @@ export interface Core {
   n_shown: number;
   n_words: number;
   n_tokens: number;
+  palette: [string[], string[]]; // the colours of the topics on light and on dark ground
   names: string[];
   words: string[][];
   api: string | null;
@@ -58,6 +65,7 @@ export interface Core {
   tree: [number, number, number][];
   periods: Groups | null;
   classes: Groups | null;
+  covariates?: Covariate[];
   quality: { measures: Record<string, Measure>; history: Record<string, (number | null)[]>; stages: [string, string, number][] };
   tokenizer: TokenizerSettings;
   precision?: "half" | "single";

@@ -33,6 +33,7 @@ from ...text import Pretokenized, Tokenizer
 from ...text.strings import replace_surrogates, require_utf8
 from ...text.tokenizing import LETTER, spelling
 from ...topics.positions import places_by_vectors, to_unit
+from ..palette import topic_colours
 from ..wording import changes_of_stage
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ _WORDS_OF_CLASS = 12
 _WORDS_OF_DOCUMENT = 40  # where the text of a document is not known, but its counts are
 _LARGEST_SHARES = 10  # of a document; further ones are left out
 _SMALLEST_SHARE = 0.01
-_MOST_CLASSES = 40
+_MOST_CLASSES = 40  # also of the groups of a covariate
+_MOST_COVARIATES = 12
 _FIRST_DOCUMENTS = 20  # of a topic, which are diverse
 _TEXT_BYTES = 24_000_000  # of all texts together; longer ones are cut to the first of these lengths that fits
 _TEXT_LENGTHS = (20_000, 10_000, 5_000, 3_000, 2_000, 1_500, 1_000, 700, 500, 350, 240, 160, 100, 60, 30)
@@ -239,6 +241,7 @@ def _core_part(
         "n_shown": n_shown,
         "n_words": len(topics.vocabulary),
         "n_tokens": int(corpus.counts.sum()),
+        "palette": [topic_colours(topics.n_topics), topic_colours(topics.n_topics, on_dark=True)],
         "names": topics.names,
         "words": [[word for word, _ in topics.words_of(k, _WORDS_OF_TOPIC)] for k in range(topics.n_topics)],
         "api": options.api,
@@ -247,6 +250,7 @@ def _core_part(
         "tree": [[int(left), int(right), round(float(at), 4)] for left, right, at, _ in tree.linkage],
         "periods": period_shares(topics),
         "classes": class_shares(topics),
+        "covariates": covariate_shares(topics),
         "quality": _quality(metrics, topics.model),
         "tokenizer": tokenizer_settings(topics.model.tokenizer_),
         "map_by": "vectors" if places_by_vectors(topics.corpus.vectors) else "topics",
@@ -434,30 +438,50 @@ def class_shares(topics: Topics) -> dict[str, Any] | None:
 
     Of many classes, those with the most documents are shown.
     """
-    documents = topics.documents
-    if documents.labels is None:
-        return None
-    from ...topics.shares import group_shares, groups_of, words_of_groups
+    return None if topics.documents.labels is None else _shares_by(topics, "class")
 
+
+def covariate_shares(topics: Topics) -> list[dict[str, Any]]:
+    """Return the shares of topics by each covariate of the documents, as `class_shares` does.
+
+    A covariate with numbers has the key "curve": the shares as a smooth function of the number, or None. Covariates
+    beyond the first 12, and those without a value, are left out.
+    """
+    names = list(topics.documents.fields.covariates)
+    if len(names) > _MOST_COVARIATES:
+        logger.info("the page shows the first %d of %d covariates", _MOST_COVARIATES, len(names))
+    found = [(name, _shares_by(topics, name)) for name in names[:_MOST_COVARIATES]]
+    return [{"by": name} | shares for name, shares in found if shares is not None]
+
+
+def _shares_by(topics: Topics, by: str) -> dict[str, Any] | None:
+    """Return the shares of topics by class or by a covariate and the words of each group; None if no value is known."""
+    from ...corpus.fields import Categories
+    from ...topics.shares import by_covariate, groups_of, words_of_groups
+
+    documents = topics.documents
     try:
-        groups, names = groups_of(documents.fields)
+        found = by_covariate(documents.theta, documents.fields, by, most_groups=_MOST_CLASSES, empty=documents.empty)
+        groups, names = groups_of(documents.fields, by)
     except InputError:
         return None
-    sizes = np.bincount(groups[groups >= 0], minlength=len(names))
-    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_CLASSES])
-    place = np.full(len(names) + 1, -1, np.intp)  # the last entry is that of no group
-    place[shown] = np.arange(len(shown))
-    names = [names[group] for group in shown.tolist()]
-    codes = place[groups]
-    known = np.where(documents.empty, -1, codes)
-    found = group_shares(documents.theta, known, len(names))
-    members = sp.csr_array(
-        (np.ones(int((codes >= 0).sum())), (codes[codes >= 0], np.flatnonzero(codes >= 0))),
-        shape=(len(names), len(codes)),
-    )
+    values: dict[str, Any] = {"names": found.groups} | _rows(found.shares)
+    place = {name: number for number, name in enumerate(found.groups)}
+    of_group = np.array([*(place.get(name, -1) for name in names), -1], np.intp)  # the last entry is that of no group
+    codes = of_group[groups]
+    known = np.flatnonzero(codes >= 0)
+    members = sp.csr_array((np.ones(len(known)), (codes[known], known)), shape=(len(found.groups), len(codes)))
     typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.written_words, _WORDS_OF_CLASS)
-    words = [[word for word, *_ in row] for row in typical]
-    return {"names": names, "words": words} | _rows(found)
+    values["words"] = [[word for word, *_ in row] for row in typical]
+    if by in documents.fields.covariates and not isinstance(documents.fields.covariates[by], Categories):
+        curve = found.curve
+        values["curve"] = None if curve is None else {
+            "values": [float(f"{value:.6g}") for value in curve.values.tolist()],
+            "mean": curve.mean.round(5).tolist(),
+            "low": curve.low.round(5).tolist(),
+            "high": curve.high.round(5).tolist(),
+        }  # fmt: skip
+    return values
 
 
 def _rows(shares: GroupShares) -> dict[str, Any]:

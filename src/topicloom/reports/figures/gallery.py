@@ -19,6 +19,7 @@ from ...settings import require_seed
 from ...topics.positions import document_positions, has_direction, places_by_vectors
 from ...topics.view import Topics
 from .. import wording as words
+from ..palette import MOST_COLOURS
 from ..wording import FigureLanguage, Language, chosen_language, joined
 from .style import label_language, sampled
 
@@ -163,7 +164,7 @@ def kind_named(name: str) -> PictureKind:
 
 
 def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
-    from .maps import document_map
+    from .maps import FEWEST_FOR_CLOUDS, document_map
 
     documents = topics.documents
     known = np.flatnonzero(~documents.empty)
@@ -181,11 +182,9 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
             raise InputError("no document has a vector, so there is nothing to map; give `space` another value")
     n_without = n_known - len(known)
     rows = known[sampled(len(known), _MOST_DOCUMENTS, options.random_state)]
-    order = None
     if options.colour == "topic":
         names = _names(topics)
         groups: npt.NDArray[np.intp] = np.asarray(documents.theta[rows]).argmax(axis=1)
-        order = topics.hierarchy().order
     else:
         names, groups = _classes(documents.labels, rows)
     n_grey, n_empty = int((groups == -1).sum()), len(documents) - n_known
@@ -198,13 +197,14 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
             method=_method(options, language),
         ),
         words.WITHOUT_LABEL(language, n=n_grey, n_all=len(rows)) * bool(n_grey),
-        words.SIMILAR_COLOURS(language) * (options.colour == "topic" and len(names) > 10),
+        words.CLOUDS(language) * (len(rows) >= FEWEST_FOR_CLOUDS),
+        words.REPEATED_COLOURS(language) * (len(names) > MOST_COLOURS),
         words.SAMPLED(language, n=len(rows), n_all=len(known)) * (len(rows) < len(known)),
         left_out(language, n=n_empty) * bool(n_empty),
         words.WITHOUT_VECTOR(language, n=n_without) * bool(n_without),
     ]
-    placed = _placed(topics, rows, space, options)
-    return [document_map(placed, groups, names, note=joined(sentences, language), order=order, font=options.font)]
+    placed = _placed(topics, rows, space, options) * (1, -1)  # as in the page, whose second axis points down
+    return [document_map(placed, groups, names, note=joined(sentences, language), font=options.font)]
 
 
 def _placed(topics: Topics, rows: npt.NDArray[np.intp], space: str, options: Options) -> npt.NDArray[Any]:
@@ -265,7 +265,7 @@ def _words(topics: Topics, options: Options, language: Language) -> list[Figure]
     shown = [topics.written_words[word] for word in mapped]
     figure = word_map(
         placed[: len(mapped)], placed[len(mapped) :], shown, list(owners.values()), _names(topics), note=note,
-        order=topics.hierarchy().order, font=options.font,
+        font=options.font,
     )  # fmt: skip
     return [figure]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy.spatial import cKDTree
@@ -23,6 +24,10 @@ _MAP_SIZE = (9.0, 6.6)  # inches
 _STAR_SIZE = 9.5  # of a topic, in typographic points
 _SMALL_GROUP = 16  # the radius in typographic points of a group that its name would cover
 _MANY_POINTS = 2000  # more are drawn as an image, so that vector files stay small
+# Clouds behind the points, as in the explorer.
+FEWEST_FOR_CLOUDS = 200  # documents
+_CLOUD_CELLS, _CLOUD_SCALE, _CLOUD_LEVELS = 96, 4, 100  # of the map, on each axis; pixels of a cell; of a colour
+_CLOUD_WIDTH, _CLOUD_STRENGTH = 1.5, 0.34  # the spread in cells, and the greatest opacity
 # Labels that do not cover each other.
 _FEW_LABELS, _MOST_LABELS = 25, 100  # a few are larger
 _NEAR_RINGS, _ALL_RINGS, _DIRECTIONS = 4, 14, 16  # around a point, in which a label looks for room
@@ -191,6 +196,8 @@ def document_map(
     labels = [shortened(name) for name in names]
     figure, axes, fonts = _plane(places, labels, title, note, font)
     colours = np.array([*colours_of(len(names), order), LIGHT])  # the last is that of the group -1
+    if len(places) >= FEWEST_FOR_CLOUDS:
+        _draw_clouds(axes, places, members, colours)
     in_turn = np.random.default_rng(0).permutation(len(places))  # so that no group covers all others
     x, y = places[in_turn].T
     size = float(np.clip(16_000 / max(1, len(places)), 3, 30))
@@ -288,6 +295,37 @@ def _plane(
         spine.set_color(LIGHT)
     axes.set_title(title, loc="left", fontsize=10, color=GREY, fontfamily=fonts, parse_math=False)
     return figure, axes, fonts
+
+
+def _draw_clouds(
+    axes: Axes, places: npt.NDArray[np.float64], members: npt.NDArray[np.intp], colours: npt.NDArray[Any]
+) -> None:
+    """Draw a soft cloud of its colour where a group has many documents."""
+    from scipy.ndimage import gaussian_filter, zoom
+
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    n_groups, size = len(colours) - 1, _CLOUD_CELLS
+    cells = ((places - (left, bottom)) / (right - left, top - bottom) * size).astype(np.intp).clip(0, size - 1)
+    total, weight, mixed = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size, 3))
+    for group in range(n_groups):
+        own = cells[members == group]
+        if not len(own):
+            continue
+        counts = np.bincount(own[:, 1] * size + own[:, 0], minlength=size * size).reshape(size, size)
+        density = gaussian_filter(counts.astype(np.float64), _CLOUD_WIDTH, mode="constant")
+        total += density
+        weight += density**2  # the square, so that the densest group gives the colour
+        mixed += density[..., None] ** 2 * np.array(to_rgb(str(colours[group])))
+    usual = float(total[total > 0.05].mean()) if (total > 0.05).any() else 1.0
+    picture = np.zeros((size, size, 4))
+    np.divide(mixed, weight[..., None], out=picture[..., :3], where=weight[..., None] > 0)
+    picture[..., 3] = _CLOUD_STRENGTH * -np.expm1(-1.1 * total / usual)
+    # It is scaled here, with few levels, and not by matplotlib, whose picture would make vector files large.
+    picture = zoom(picture, (_CLOUD_SCALE, _CLOUD_SCALE, 1), order=1, grid_mode=True, mode="nearest")
+    picture = np.round(picture.clip(0, 1) * _CLOUD_LEVELS) / _CLOUD_LEVELS
+    axes.imshow(
+        picture, extent=(left, right, bottom, top), origin="lower", aspect="auto", interpolation="none", zorder=0
+    )
 
 
 def _gap_beside(axes: Axes, places: npt.NDArray[np.float64], middle: npt.NDArray[np.float64]) -> float | None:

@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from ...errors import InputError, SettingError
 from .. import wording as words
+from ..palette import topic_colours
 from ..wording import Language, characters
 from .style import (
     BLACK,
@@ -22,7 +23,6 @@ from .style import (
     GREY,
     LIGHT,
     PALE,
-    colours_of,
     darker,
     fonts_for,
     label_language,
@@ -276,7 +276,8 @@ def interpolation_strip(
     largest = np.argsort(-most, kind="stable")[:_MOST_COLOURED_TOPICS].tolist()
     shown = [topic for topic in largest if most[topic] >= _LEAST_COLOURED_SHARE]
     shown.sort(key=lambda topic: float((path.theta[:, topic] * path.positions).sum() / path.theta[:, topic].sum()))
-    colours = dict(zip(shown, colours_of(len(shown)), strict=True))
+    by_topic = topic_colours(len(names))
+    colours = {topic: by_topic[topic] for topic in shown}
     labels = [shortened(names[topic], 32) for topic in shown]
     used = (*labels, *titles, *characters(language), *(word for best in path.words for word in best))
     fonts = fonts_for(used, font)

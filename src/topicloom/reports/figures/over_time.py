@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ...errors import InputError
+from ..palette import topic_colours
 from ..wording import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, Language, characters, joined
-from .style import BLUE, GREY, LIGHT, PALE, colours_of, darker, fonts_for, label_language, noted, shortened
+from .style import BLUE, GREY, LIGHT, PALE, darker, fonts_for, label_language, noted, shortened
 
 _MOST_COLUMNS, _MOST_PANELS = 5, 40  # of a page
 _PANEL_SIZE = (2.3, 1.55)  # inches
@@ -167,7 +168,8 @@ def trend_stream(
         note = joined([note, OTHERS_LEFT_OUT(language, n=len(names) - len(order), part=part)], language)
     fonts = fonts_for([*labels, note, *characters(language)], font)
     layers = [*known[:, order].T, *([rest] if has_rest else [])]
-    colours = [*colours_of(len(order)), LIGHT][: len(layers)]
+    by_topic = topic_colours(len(names))
+    colours = [*(by_topic[topic] for topic in order), LIGHT][: len(layers)]
     figure = noted(9.5, 4.6, note, left=0.55, top=0.15, fonts=fonts)
     figure.subplots_adjust(right=1 - 2.5 / 9.5, bottom=figure.subplotpars.bottom + 0.3 / figure.get_figheight())
     axes = figure.add_subplot()

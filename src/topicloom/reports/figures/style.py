@@ -24,6 +24,7 @@ from matplotlib.text import Text
 from ...errors import InputError
 from ...files import atomic_file
 from ...messages import nearest
+from ..palette import topic_colours
 from ..wording import PAGE, SHARES, Language, characters, chosen_language, joined
 
 logger = logging.getLogger("topicloom")
@@ -219,29 +220,24 @@ BLACK, GREY, BLUE, PALE = "#111111", "#555555", "#2f5d8a", "#bfd3e6"
 LIGHT = "#d0d0d0"  # documents and topics without a group
 MARGIN, LINE = 0.12, 0.15  # inches: beside the panels, and the height of a line of the note
 _NOTE_CHARACTERS_PER_INCH = 16.5  # as many fit even in the widest line; a Chinese one counts as two
+_FEW_GROUPS = 10
 _WIDE_CHARACTERS = "\u1100-\uffff"
 # A line may be broken between wide characters, but not before closing or after opening punctuation.
 _UNIT = re.compile(rf"\s+|[（“《]*(?:[^\s{_WIDE_CHARACTERS}]+|[{_WIDE_CHARACTERS}])[。，、；：？！）”》]*")
-# Ten colours that remain distinct with the usual kinds of colour blindness (Petroff 2021), without the two greys.
-_DISTINCT = (
-    "#3f90da", "#e76300", "#832db6", "#1a9850", "#bd1f01", "#d9a400", "#a96b59", "#e377c2", "#17a2b0", "#717581",
-)  # fmt: skip
 
 
 def colours_of(n_groups: int, order: Sequence[int] | None = None) -> list[str]:
-    """Return a colour for each group.
-
-    Up to ten groups have colours that are easily distinguished. More groups share a circle of hues, on which
-    neighbours of `order` are neighbours, so that similar groups have similar colours.
+    """Return a colour for each group: that of the topic with its number, which the explorer shows too.
 
     Args:
         n_groups: the number of groups.
-        order: the groups in an order in which similar ones are neighbours; None is 0, 1, ...
+        order: the groups in an order in which similar ones are neighbours. More than ten groups then share a circle of
+            hues, on which neighbours of `order` are neighbours, so that similar groups have similar colours.
     """
-    if n_groups <= len(_DISTINCT):
-        return list(_DISTINCT[:n_groups])
+    if order is None or n_groups <= _FEW_GROUPS:
+        return topic_colours(n_groups)
     colours = [""] * n_groups
-    for place, group in enumerate(range(n_groups) if order is None else order):
+    for place, group in enumerate(order):
         lightness, saturation = ((0.42, 0.75), (0.58, 0.62), (0.32, 0.62))[place % 3]
         red, green, blue = colorsys.hls_to_rgb(0.97 * place / n_groups, lightness, saturation)
         colours[group] = f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
