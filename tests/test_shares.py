@@ -18,7 +18,7 @@ from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
 from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.loading import load
-from topicloom.models.starting import choose_distinct
+from topicloom.models.starting import choose_distinct, inherited_parts
 from topicloom.nn.dirichlet_posteriors import Concentration
 from topicloom.nn.layers import norm_of_mean, norm_of_spread
 from topicloom.nn.posteriors import TopicShares
@@ -190,11 +190,40 @@ def test_shares_pass_to_the_heirs():
     shares = TopicShares(4, learned=True)
     with torch.no_grad():
         shares.logits.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]).log())
-    shares.absorb(torch.tensor([0, 0, 2, 2]))
+    whole = torch.ones(4)
+    shares.absorb(torch.tensor([0, 0, 2, 2]), whole)
     torch.testing.assert_close(shares()[[0, 2]], torch.tensor([0.7, 0.3]))
     even = TopicShares(4, learned=False)
-    even.absorb(torch.tensor([0, 0, 2, 2]))
+    even.absorb(torch.tensor([0, 0, 2, 2]), whole)
     assert not even.logits.any()
+
+
+def test_what_no_heir_gets_is_divided_by_shares():
+    shares = TopicShares(3, learned=True)
+    with torch.no_grad():
+        shares.logits.copy_(torch.tensor([0.5, 0.3, 0.2]).log())
+    shares.absorb(torch.tensor([0, 0, 2]), torch.tensor([1.0, 0.5, 1.0]))
+    torch.testing.assert_close(shares()[[0, 2]], torch.tensor([0.65, 0.2]) / 0.85)
+
+
+def test_a_copy_leaves_its_share_and_a_bland_topic_none():
+    one, two, three = np.eye(3)[:, [0, 0, 1, 1, 2, 2]] / 2  # topics over 6 words
+    bland, mixed = (one + two + three) / 3, (one + two) / 2
+    topics = np.stack([one, two, three, one, bland, mixed])
+    parts = inherited_parts(topics, np.array([0, 1, 2]), np.array([0, 1, 2, 0, 1, 1]))
+    np.testing.assert_allclose(parts, [1, 1, 1, 1, 0, 0], atol=1e-12)
+    parts = inherited_parts(np.stack([one, two, three, (3 * one + two) / 4]), np.arange(3), np.array([0, 1, 2, 0]))
+    # By hand: the overlap with the heir is 3/4, and that with the mean 1/3 + 1/4.
+    assert parts[3] == pytest.approx((3 / 4 - 7 / 12) / (1 - 7 / 12))
+
+
+def test_short_texts_of_rare_words_have_no_giant_topic():
+    random = np.random.default_rng(0)
+    topics = random.dirichlet(np.full(1500, 0.3), 10)  # hardly distinct
+    theta = random.dirichlet(np.full(10, 0.5), 600)
+    counts = np.stack([random.multinomial(7, row / row.sum()) for row in theta @ topics])
+    model = GSM(10, epochs=60, random_state=0).fit(counts[:, counts.any(0)])
+    assert model.transform(counts[:, counts.any(0)]).mean(0).max() < 0.17
 
 
 @pytest.mark.parametrize(("make", "lowest", "shift"), [(norm_of_mean, 0.75, 0.0), (norm_of_spread, 0.05, 1.0)])
@@ -353,8 +382,8 @@ def test_removed_topics_leave_shares_and_seeded_ones_keep_numbers(monkeypatch):
         state.network.shares.logits.normal_(generator=torch.Generator().manual_seed(1))
         before = state.network.shares().numpy()
         spare.remove(state, 4)
-        left = np.bincount(heirs, before)
-        np.testing.assert_allclose(state.network.shares(), left[[5, 8, 9, 3]], rtol=1e-5)
+        left = np.bincount(heirs, before * inherited_parts(seen["topics"], np.array([3, 5, 8, 9]), heirs))
+        np.testing.assert_allclose(state.network.shares(), left[[5, 8, 9, 3]] / left.sum(), rtol=1e-5)
         np.testing.assert_allclose(state.network.topic_word(), seen["topics"][[5, 8, 9, 3]], rtol=1e-4)
     assert seen["protected"].tolist() == [topic == 3 for topic in range(16)]
     counts = np.asarray(SMALL.counts.sum(axis=0)).ravel()

@@ -9,8 +9,9 @@ both are trained by the loss of the model. docs/start.md has the figures.
 
 If a model has only as many topics as the texts, several of its topics soon divide a large topic of the texts, and two
 rare topics share one. With spare topics, rare topics get a place of their own. Duplicates of the large topic are then
-joined, and their shares are added. If many topics are requested, a few spare ones stay longer. When these are removed,
-topics that are not the main topic of any document go first.
+joined, and their shares are added. The share of a topic that is no duplicate is divided among all topics. If many
+topics are requested, a few spare ones stay longer. When these are removed, topics that are not the main topic of any
+document go first.
 """
 
 from __future__ import annotations
@@ -294,9 +295,10 @@ class SpareTopics:
         if seeds is not None:  # a seeded topic keeps its number
             kept = in_place(torch.from_numpy(kept), torch.from_numpy(seeded), torch.arange(len(seeded))).numpy()
         kept, heirs = (current().of_first(torch.from_numpy(chosen)).numpy() for chosen in (kept, heirs))
-        for part in state.network.modules():
-            if isinstance(part, TopicShares):
-                part.absorb(torch.from_numpy(heirs).to(state.device))
+        parts = inherited_parts(topic_word, kept, heirs)
+        for module in state.network.modules():
+            if isinstance(module, TopicShares):
+                module.absorb(torch.from_numpy(heirs).to(state.device), torch.from_numpy(parts).to(state.device))
         self._narrow(state, kept)
 
     def _topics_and_use(self, network: TopicNetwork) -> tuple[Array, Array, Array]:
@@ -366,6 +368,27 @@ def choose_distinct(
         shares[heir] += shares[lost]
         heirs[heirs == lost] = heir
     return np.flatnonzero(kept), heirs
+
+
+def inherited_parts(topic_word: Array, kept: Array, heirs: Array) -> Array:
+    """Return the part of each topic's share that its heir gets, (K',). It is 1 for a topic that is kept.
+
+    A copy leaves its share to the topic that it repeats. A topic that is as near to the mean of all kept topics has no
+    copy: its nearest topic is only the blandest one. If texts are short and words rare, most removed topics are of this
+    kind, and one topic would inherit the shares of all of them. The part is therefore the overlap with the heir beyond
+    the overlap with the mean, as a fraction of what is possible.
+
+    Args:
+        topic_word: (K', V) topics, rows sum to 1.
+        kept: (K,) the indices of the kept topics.
+        heirs: (K',) the kept topic that gets the share of each topic.
+    """
+    mean = topic_word[kept].mean(0)  # (V,)
+    usual = np.minimum(topic_word, mean).sum(1)  # (K',)
+    own = np.minimum(topic_word, topic_word[heirs]).sum(1)  # (K',)
+    parts: Array = ((own - usual) / np.maximum(1 - usual, _TINY)).clip(0, 1)
+    parts[kept] = 1
+    return parts
 
 
 def overlaps(topic_word: Array) -> Array:

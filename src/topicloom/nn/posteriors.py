@@ -364,15 +364,17 @@ class TopicShares(nn.Module):
         return codes - self.logits + self.logits.detach()
 
     @torch.no_grad()
-    def absorb(self, heirs: Tensor) -> None:
-        """Give the share of each topic that will be removed to another topic.
+    def absorb(self, heirs: Tensor, parts: Tensor) -> None:
+        """Divide the shares of the topics that will be removed among those that stay.
 
         Args:
-            heirs: (K,) the topic that gets the share of each topic. A topic that stays keeps its own.
+            heirs: (K,) the topic that inherits from each topic. A topic that stays inherits its own share.
+            parts: (K,) the part of its share that each topic leaves to its heir. The rest is divided among all topics
+                that stay, in proportion to their shares.
         """
         if not isinstance(self.logits, nn.Parameter):
             return
-        total = torch.zeros_like(self.logits).index_add_(0, heirs, self())
+        total = torch.zeros_like(self.logits).index_add_(0, heirs, self() * parts.to(self.logits))
         self.logits.copy_(total.clamp_min(1e-12).log())
 
 
