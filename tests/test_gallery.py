@@ -213,7 +213,7 @@ def test_map_and_page_show_the_same_places(run):
     _, arrays = unpack(page_parts(view, PageOptions())["documents"])
     np.testing.assert_allclose(arrays["places"] / 65535, kept, atol=1e-5)
     drawn = np.asarray(tl.figures.draw(view, "map")[0].axes[0].collections[0].get_offsets())
-    known = kept[~view.documents.empty]
+    known = kept[~view.documents.empty] * (1, -1)  # the page's second axis points down
     np.testing.assert_allclose(drawn[np.lexsort(drawn.T)], known[np.lexsort(known.T)], atol=1e-6)
     other = np.asarray(tl.figures.draw(view, "map", random_state=1)[0].axes[0].collections[0].get_offsets())
     assert not np.allclose(other[np.lexsort(other.T)], drawn[np.lexsort(drawn.T)], atol=1e-3)
