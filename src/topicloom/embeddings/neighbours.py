@@ -511,7 +511,8 @@ def _parts(n: int) -> Iterator[slice]:
 
 def _double(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     if numbers.dtype == np.float16:  # PyTorch converts this type ten times as fast as NumPy
-        numbers = torch.from_numpy(np.array(numbers)).float().numpy()
+        converted: npt.NDArray[np.float64] = torch.from_numpy(np.array(numbers)).double().numpy()
+        return converted
     return numbers.astype(np.float64)
 
 
