@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from topicloom import metrics
 from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, systematic
 from topicloom.errors import InputError
 from topicloom.models import MODELS
+from topicloom.models.words import Words
 from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader, sparse_counts
 
@@ -297,3 +299,13 @@ def test_coherence_of_pooled_documents_is_evaluated():
     by_counts = metrics.Reference.from_counts(COUNTS)
     with pytest.raises(InputError, match="no vectors of documents"):
         tl.evaluate(model, NEW, reference=by_counts, measures=["pooled_npmi"])
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"), [(tl.GSM(4), 0.862), (tl.ProdLDA(4), 0), (tl.ETM(4, min_diversity=0.5), 0.7)]
+)
+def test_more_diversity_is_required_with_lent_words(model, expected):
+    words = Words(torch.zeros(900), torch.zeros(900), [str(n) for n in range(900)], 100, 1000.0, n_lent=800.0)
+    assert model.build_separation_term(words).target == pytest.approx(expected)
+    alone = replace(words, n_lent=0.0)
+    assert model.build_separation_term(alone).target == model.min_diversity

@@ -141,7 +141,8 @@ class NeuralTopicModel(TopicModel):
             Rare topics are then found, and large topics are not divided.
         min_diversity: the topic diversity that training should reach. Topic diversity is the share of different words
             among the 25 top words of all topics. As long as it is lower, a term of the loss that moves topics apart
-            gains weight. 0 turns the term off.
+            gains weight. If s is the share of the tokens that documents have from their neighbours, d becomes
+            d + s (1 - d) / 2. 0 turns the term off.
 
     Examples:
         >>> import topicloom as tl
@@ -225,8 +226,14 @@ class NeuralTopicModel(TopicModel):
         )
 
     def build_separation_term(self, words: Words) -> SeparationTerm:
-        """Return the term of the loss that moves topics apart, with the target `min_diversity`."""
-        return SeparationTerm(self.min_diversity, self.n_topics, len(words))
+        """Return the term of the loss that moves topics apart, with the target `min_diversity`.
+
+        Documents that share words of their neighbours make topics alike. The target then rises, at most half the way to
+        1, with the share of such words.
+        """
+        lent = words.n_lent / max(words.n_tokens, 1.0)
+        target = self.min_diversity + (1 - self.min_diversity) / 2 * lent if self.min_diversity else 0.0
+        return SeparationTerm(target, self.n_topics, len(words))
 
     def build_shares(self, words: Words) -> TopicShares:
         """Return the average shares of the topics, according to `learn_shares` and `shares_prior`."""

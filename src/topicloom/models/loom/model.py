@@ -98,7 +98,9 @@ class LoomNetwork(GSMNetwork):
     def __init__(self, settings: Loom, words: Words, n_spare: int, generator: torch.Generator) -> None:
         n_topics, seeds = settings.n_topics, words.seeds
         wide = None if seeds is None else pad(seeds, (0, n_spare))  # (V, K')
-        super().__init__(settings._gsm(n_topics + n_spare), replace(words, seeds=wide), generator, scaled=False)
+        # Topics are counted from own words at the end, so the target of diversity need not rise.
+        given = replace(words, seeds=wide, n_lent=0.0)
+        super().__init__(settings._gsm(n_topics + n_spare), given, generator, scaled=False)
         self.separation.step = _SEPARATION_STEP
         self.counting = CollapsedCounts(
             len(words),
