@@ -54,7 +54,7 @@ def show(
 def save(driver: Any, target: Path) -> None:
     """Write what is shown, with few colours, as a small PNG."""
     picture = Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB")
-    picture.quantize(240, dither=Image.Dither.NONE).save(target, optimize=True)
+    picture.quantize(255, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(target, optimize=True)
     print(target, target.stat().st_size // 1000, "kB")
 
 
@@ -68,7 +68,7 @@ def main(folder: Path) -> None:
         try:
             show(driver, page, "topics", 1440, 860)
             save(driver, folder / "explorer-topics.png")
-            show(driver, page, "documents", 1440, 860)
+            show(driver, page, "documents", 1440, 900)
             driver.find_element(By.CSS_SELECTOR, "#content input[type=search]").send_keys("socket")
             time.sleep(1)
             save(driver, folder / "explorer-documents.png")

@@ -38,7 +38,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #ddd; }
 th { vertical-align: bottom; line-height: 1.25; max-width: 7rem; overflow-wrap: break-word; }
 th:first-child, td:first-child { text-align: left; white-space: nowrap; }
-.scroll td:nth-child(n + 3) { line-height: 1.3; } .sd { white-space: nowrap; color: #555; }
+.scroll td:nth-child(n + 3) { line-height: 1.3; }
 td.best { font-weight: 700; } td.words { white-space: normal; text-align: left; }
 .scroll { overflow-x: auto; } .note { color: #555; } svg { max-width: 100%; height: auto; }
 """
