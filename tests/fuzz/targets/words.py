@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import unicodedata
 from collections import Counter
 from functools import cache
 from itertools import chain
@@ -20,6 +21,7 @@ from topicloom.text.languages import language_code, languages
 from topicloom.text.recognition import detect_language, other_language
 from topicloom.text.strings import is_utf8, normalise, replace_surrogates
 from topicloom.text.tokenizing import excerpt, segmenter, token_spans, without_html
+from word_breaks import DECLARATION, compared
 
 from ..campaign import Target
 from ..case import Case, same
@@ -92,6 +94,45 @@ def chinese_dictionary(case: Case) -> int:
 
 def icu(case: Case) -> int:
     return segmented(case, case.pick(["ja", "km", "lo", "my", "th"]))
+
+
+@cache
+def words_of(language: str) -> tuple[str, ...]:
+    """The words of the Declaration of Human Rights in a language, without signs at their edges."""
+    text = unicodedata.normalize("NFC", DECLARATION[language])
+    stripped = (
+        word.strip("".join({each for each in text if unicodedata.category(each)[0] in "PS"})) for word in text.split()
+    )
+    return tuple(word for word in stripped if word)
+
+
+# What stands between two words: nothing that belongs to a word, or a sign that may join them.
+APART = [" ", "  ", ", ", "\n", "; ", " – ", " (", ") ", "! ", " «", "» ", "… ", "\t", " \u200b", "\u3000"]
+JOINED = ["-", "'", "’", "_", ".", ":", "·", "/", "\u2010", ",", "&", "+", "#", "@ ", '"', "'s ", "' ", " '"]
+
+
+def breaks(case: Case) -> int:
+    """Words in any order, case and Unicode form, with signs between them: those that ICU finds, or a known reason."""
+    language = case.pick([code for code in SPACED if code in DECLARATION and code != "ko"])  # ICU cuts at Hangul
+    known = words_of(language)
+    of = tokenizer(language, False, stop_words=None, min_length=1, keep_numbers=True)
+    for _ in range(10):
+        text, may_join = "", True
+        for _ in range(2 + case.below(12)):
+            word = case.pick(known) if case.chance(0.95) else str(case.below(5000))
+            word = case.pick([word, word, word, word.title(), word.upper(), word.lower()])
+            # A word of letters is joined on one side, so that each difference has one reason.
+            is_plain = not set(word) & set("-\u2010'’_·./")
+            joins = may_join and is_plain and case.chance(0.2)
+            sign = case.pick(JOINED if joins else APART)
+            if sign == "'s " and (of.elides or word[-1].isdigit()):  # l's is two words, and so is 5's for ICU
+                sign = ", "
+            text += ("" if may_join or is_plain else " ") + word + sign
+            may_join = not joins
+        text = normalise(unicodedata.normalize(case.pick(["NFC", "NFC", "NFD"]), text))
+        for _ in compared(text, language, of(text)):
+            pass
+    return 10
 
 
 def anything(case: Case) -> Any:
@@ -245,6 +286,7 @@ TARGETS = {
     "tokenizer.chinese": Target(chinese, "a text", 2),
     "tokenizer.dictionary": Target(chinese_dictionary, "a text", 0.7, needs=("jieba",)),
     "tokenizer.icu": Target(icu, "a text", 2, needs=("icu4py",)),
+    "tokenizer.breaks": Target(breaks, "a text, compared word by word with ICU", 4, needs=("icu4py",)),
     "tokenizer.custom": Target(custom, "a list of tokens", 3),
     "tokenizer.settings": Target(make, "a list of settings", 0.7, allow_refusal=True),
     "text.counting": Target(counting, "a document, compared word by word", 3),
