@@ -79,6 +79,7 @@ def test_figures_by_hand():
         "kl_per_dimension": [0.5, 0.005, 0.01],
         "active_units_by_divergence": 1,
         "active_topics": 2,
+        "largest_share": pytest.approx(2.2 / 4),
         "topic_diversity": pytest.approx(37 / 75),
         "lowest_topic_diversity": pytest.approx(37 / 75),
         "duplicate_topics": 1,
@@ -181,7 +182,7 @@ def test_more_topics_than_documents_give_a_warning(caplog):
     assert warnings_of(GSM(2, epochs=1, random_state=0), caplog, PLANTED.corpus[:2]) == []
 
 
-HEALTHY = {"epoch": 30, "active_topics": 5, "duplicate_topics": 0, "frequent_mass": 0.3}
+HEALTHY = {"epoch": 30, "active_topics": 5, "largest_share": 0.3, "duplicate_topics": 0, "frequent_mass": 0.3}
 
 
 def advice(model, **row):
@@ -279,6 +280,15 @@ def test_too_many_frequent_words_means_halfway_from_corpus_to_all(mass, warns):
     usual = sum(range(201, 251)) / sum(range(1, 251))  # of the 50 most frequent words: .359
     assert (1 + usual) / 2 == pytest.approx(0.68, abs=0.001)
     assert bool(advice(GSM(5), frequent_mass=mass)) == warns
+
+
+@pytest.mark.parametrize(("share", "n_topics", "warns"), [(0.31, 20, True), (0.29, 20, False), (0.45, 10, False)])
+def test_a_topic_that_swallows_the_corpus_is_named(share, n_topics, warns):
+    row = HEALTHY | {"active_topics": n_topics, "largest_share": share}
+    for kind, remedies in ((GSM, "`learn_shares=False` or `n_topics=40`"), (LDA, "`n_topics=40`")):
+        said = list(watch(n_docs=100, n_words=250, n_topics=n_topics).advice(kind(n_topics), row))
+        start = "one topic has 31% of the text, and equal shares would be 5%; if the texts do not explain it, try "
+        assert said == [start + remedies] * warns
 
 
 def test_training_keeps_topics_as_diverse_as_requested():

@@ -30,6 +30,7 @@ from topicloom.metrics import (
     frequent_mass,
     inverted_rbo,
     kl_per_dimension,
+    largest_share,
     normalised_mutual_information,
     perplexity,
     pooled_npmi,
@@ -310,6 +311,8 @@ def test_active_units():
 def test_topics_that_somebody_has_and_words_that_everybody_has():
     assert active_topics(np.array([[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.1, 0.2, 0.7]])) == 2
     assert active_topics(np.zeros((0, 3))) == 0
+    assert largest_share(np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])) == pytest.approx(0.5)
+    assert largest_share(np.zeros((0, 3))) == 0
     found = frequent_mass(np.array([[0.5, 0.2, 0.3], [0.1, 0.1, 0.8]]), np.array([1, 9, 5]), top_n=2)
     assert (found, found.settings) == (pytest.approx((0.5 + 0.9) / 2), {"top_n": 2})
 

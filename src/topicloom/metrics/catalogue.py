@@ -355,6 +355,8 @@ _MEASURES = (
     _measure("active_topics", "active topics", "活跃主题数",
              1, "collapse", "theta", "evaluation, watch, comparison, tuning",
              lambda inputs: diversity.active_topics(inputs.theta), digits=1, count_of="topics"),
+    _measure("largest_share", "share of the largest topic", "最大的主题的占比", 0, "collapse", "theta",
+             "evaluation, watch", lambda inputs: diversity.largest_share(inputs.theta)),
     _measure("lowest_topic_diversity", "lower diversity of two rankings", "两种排序下较低的多样性",
              1, "collapse", "", "watch",
              _lowest_diversity),

@@ -346,6 +346,29 @@ def active_topics(theta: Array) -> Measured:
     return Measured(active, topics=theta.shape[1])
 
 
+def largest_share(theta: Array) -> Measured:
+    """Share of the largest topic: the largest mean of a column of theta.
+
+    With equal shares, it is 1 / K. In real texts it is often several times as much; if it is far more than the texts
+    suggest, documents about which the model says nothing may all be given to one topic.
+
+    Args:
+        theta: (D, K) topic shares of the documents.
+
+    Returns:
+        Measured, with the number of all topics in its settings. Without documents, the value is 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.metrics import largest_share
+        >>> largest_share(np.array([[0.75, 0.25], [1.0, 0.0]]))
+        0.875
+    """
+    theta = np.asarray(theta)  # which may be a data frame
+    value = float(theta.mean(axis=0, dtype=np.float64).max()) if len(theta) else 0.0
+    return Measured(value, topics=theta.shape[1])
+
+
 def frequent_mass(topic_word: Array, word_counts: Array, top_n: int = 50) -> Measured:
     """Mean probability that a topic gives to the most frequent words of the corpus.
 

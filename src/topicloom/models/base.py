@@ -1202,6 +1202,8 @@ class TopicModel(
         Args:
             sign: what is wrong.
         """
+        if sign.kind == "one large topic":
+            return {"learn_shares": False, "n_topics": 2 * self.n_topics}
         fewer = {"n_topics": sign.fewer_topics} if sign.kind != "idle dimensions" else {}
         longer = {"epochs": 2 * max(sign.epoch, getattr(self, "epochs", None) or 0)}
         return fewer | (longer if sign.kind != "frequent words" else {})

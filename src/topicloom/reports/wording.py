@@ -177,6 +177,9 @@ _MEANINGS = {
     "active_topics": Phrase(
         "topics that are the main topic of at least one document", "至少是一篇文档的主要主题的主题数"
     ),
+    "largest_share": Phrase(
+        "share of the largest topic: its mean share of the documents", "最大的主题的占比：它在各文档中所占比例的平均值"
+    ),
     "lowest_topic_diversity": Phrase(
         "share of different words among the topics' 25 top words (the lower of two rankings)",
         "所有主题的前 25 个词中，不同的词所占的比例（两种排序中较低的一个）",

@@ -28,7 +28,9 @@ from .batches import BatchReader
 
 # Signs of failing training. The loop and the collapse watch find them, and a model names remedies.
 
-CollapseKind = Literal["few documents", "idle dimensions", "unused topics", "duplicate topics", "frequent words"]
+CollapseKind = Literal[
+    "few documents", "idle dimensions", "unused topics", "one large topic", "duplicate topics", "frequent words"
+]
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,9 @@ _WATCHED_DOCUMENTS, _WATCHED_PER_TOPIC = 1024, 20  # the size of the sample is t
 _TOLERATED_SHARE = 0.2  # the share of topics or latent dimensions that may be inactive without a warning
 # With fewer, some topics must be unused or alike, so there is no warning.
 _FEWEST_DOCUMENTS_PER_TOPIC, _FEWEST_WORDS = 5, 200
+# The share from which a topic is said to be large, and the same as a multiple of equal shares. In ten topics whose
+# shares fall as rank to the power of -1.5, the first has half of the text.
+_LARGE_SHARE, _LARGE_MULTIPLE = 0.3, 5
 _N_FREQUENT = 50  # the number of most frequent words whose weight is measured
 
 
@@ -270,6 +275,11 @@ class CollapseWatch:
             yield (
                 f"{n_unused} of {n_topics} topics {'is' if n_unused == 1 else 'are'} not the main topic of any document"
                 f"; {remedies('unused topics', fewer)}"
+            )
+        if row["largest_share"] > max(_LARGE_SHARE, _LARGE_MULTIPLE / n_topics):
+            yield (
+                f"one topic has {row['largest_share']:.0%} of the text, and equal shares would be {1 / n_topics:.0%}; "
+                f"if the texts do not explain it, {remedies('one large topic', fewer)}"
             )
         if n_pairs:
             pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
