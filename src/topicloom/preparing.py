@@ -127,6 +127,11 @@ class WordOptions:
         "your own function from a text to its tokens, or where it is (such as my_tokenizer:split), or the tokenizer of "
         "another corpus",
     ] = None
+    drop_duplicates: Annotated[
+        bool,
+        "whether to keep only the first of documents with the same words, or nearly the same; the covariate copies "
+        "says how often it occurs",
+    ] = False
 
 
 def descriptions(options: type) -> dict[str, str]:

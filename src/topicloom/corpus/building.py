@@ -8,7 +8,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
@@ -22,6 +22,7 @@ from ..errors import InputError, SettingError
 from ..preparing import TimeOptions, WordOptions
 from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
+from ..text.duplicates import MOST_READ, Copies, remark
 from ..text.languages import can_split
 from ..text.recognition import (
     is_spaced_out,
@@ -249,6 +250,7 @@ class Built(NamedTuple):
     timestamps: Times | None
     texts: Sequence[str] | None
     covariates: dict[str, Sequence[str | float | None]]
+    kept: tuple[npt.NDArray[np.intp], list[float]] | None  # rows that are not left out, and how often each text occurs
 
 
 def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tuple[AnyTokenizer, Iterator[Document]]:
@@ -338,6 +340,7 @@ def build(
     progress: bool,
     folder: Path | None = None,
     times: TimeOptions | None = None,
+    drop_duplicates: bool = False,
 ) -> Built:
     """Count the words of all documents, and collect their texts, ids, labels, times and covariates.
 
@@ -351,6 +354,7 @@ def build(
         progress: whether to show a progress bar on standard error.
         folder: a folder in which the arrays and texts are written to files; None keeps them in memory.
         times: how dates are written; None recognises it.
+        drop_duplicates: whether to leave out documents that repeat earlier ones. The fields of all are read.
 
     Raises:
         InputError: a document is not text, or no word passes the filters.
@@ -359,6 +363,8 @@ def build(
     known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
     sample = _Sample()
+    copies = Copies(None if drop_duplicates else MOST_READ)
+    kept: list[npt.NDArray[np.bool_]] = []
     with (
         TextWriter(folder if keep_texts else None) as writer,
         tempfile.SpooledTemporaryFile(
@@ -372,6 +378,10 @@ def build(
                 for field, column in zip(known, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
                 _add_covariates(covariates, batch, ids.n_docs)
+                is_first = copies.add([text if isinstance(text, str | list | tuple) else () for text in texts])
+                if drop_duplicates:
+                    kept.append(is_first)
+                    texts = tuple(compress(texts, is_first))
                 strings = [text for text in texts if isinstance(text, str)]
                 sample.extend(strings)
                 if keep_texts:
@@ -395,14 +405,18 @@ def build(
         stored = writer.finish() if keep_texts else None
     if isinstance(tokenizer, Tokenizer) and len(shares := language_shares(sample.texts)) > 1:
         logger.warning("%s", mixture(shares))
+    if said := remark(copies, ids.n_docs, drop_duplicates):
+        logger.info("%s", said)
+    rows = np.flatnonzero(np.concatenate(kept)) if drop_duplicates else None
     return Built(
         counts,
         vocabulary,
-        ids.finish() or row_numbers(tally.n_docs),
+        ids.finish() or row_numbers(ids.n_docs),
         labels.finish(),
         timestamps.finish(),
         stored,
         {name: spelled_numbers(name, column) for name, column in covariates.items()},
+        None if rows is None else (rows, copies.numbers(rows)),
     )
 
 

@@ -103,6 +103,7 @@ class Corpus(WithFields):
         day_first: bool | None = None,
         date_format: str | None = None,
         replace_stop_words: bool = False,
+        drop_duplicates: bool = False,
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
         n_jobs: int | None = None,
@@ -163,7 +164,7 @@ class Corpus(WithFields):
         options = WordOptions(
             language=language, min_df=min_df, max_df=max_df, max_features=max_features, remove_top=remove_top,
             stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
-            tokenizer=tokenizer,
+            tokenizer=tokenizer, drop_duplicates=drop_duplicates,
         )  # fmt: skip
         filters = Filters.of(options)
         chosen, documents = choose_tokenizer(documents, options)
@@ -171,12 +172,12 @@ class Corpus(WithFields):
         found = _encoder_of(encoder, vectors, chosen)
         built = build(
             documents, chosen, filters, keep_texts=(keep_texts or found is not None) and not are_tokens, n_jobs=n_jobs,
-            cluster=cluster, progress=progress,
+            cluster=cluster, progress=progress, drop_duplicates=drop_duplicates,
         )  # fmt: skip
         tokens = texts if keep_texts and are_tokens and isinstance(texts, list | tuple) else None
         fields = Fields.of(
-            len(built.ids), ids=ids, labels=labels, timestamps=timestamps, texts=built.texts, tokens=tokens,
-            vectors=vectors, covariates=covariates, day_first=day_first, date_format=date_format,
+            len(built.ids), ids=ids, labels=labels, timestamps=timestamps, tokens=tokens, vectors=vectors,
+            covariates=covariates, day_first=day_first, date_format=date_format,
         )  # fmt: skip
         corpus = cls._of(built, fields, chosen, filters)
         if found is not None:
@@ -217,6 +218,7 @@ class Corpus(WithFields):
         day_first: bool | None = None,
         date_format: str | None = None,
         replace_stop_words: bool = False,
+        drop_duplicates: bool = False,
         out: str | Path | None = None,
         overwrite: bool = False,
         keep_texts: bool = True,
@@ -273,7 +275,7 @@ class Corpus(WithFields):
         words = WordOptions(
             language=language, min_df=min_df, max_df=max_df, max_features=max_features, remove_top=remove_top,
             stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
-            tokenizer=tokenizer,
+            tokenizer=tokenizer, drop_duplicates=drop_duplicates,
         )  # fmt: skip
         reading = ReadOptions(
             text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,
@@ -349,11 +351,11 @@ class Corpus(WithFields):
         def made(folder: Path | None = None) -> Corpus:
             built = build(
                 every, tokenizer, filters, keep_texts=keeps, n_jobs=n_jobs, cluster=cluster, progress=progress,
-                folder=folder, times=times,
+                folder=folder, times=times, drop_duplicates=words.drop_duplicates,
             )  # fmt: skip
             fields = Fields.of(
-                len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, texts=built.texts,
-                vectors=vectors, covariates=built.covariates,
+                len(built.ids), ids=built.ids, labels=built.labels, timestamps=built.timestamps, vectors=vectors,
+                covariates=built.covariates,
             )  # fmt: skip
             corpus = cls._of(built, fields, tokenizer, filters)
             if found is not None:
@@ -580,7 +582,18 @@ class Corpus(WithFields):
 
     @classmethod
     def _of(cls, built: Built, fields: Fields, tokenizer: AnyTokenizer, filters: Filters) -> Corpus:
-        """Make a corpus of the counts, and warn if documents have no word of the vocabulary, or not their own id."""
+        """Make a corpus of the counts, and warn if documents have no word of the vocabulary, or not their own id.
+
+        Args:
+            built: the counts.
+            fields: the fields of all documents that were read, without texts.
+            tokenizer: what split the texts.
+            filters: what chose the words.
+        """
+        if built.kept is not None:
+            rows, numbers = built.kept
+            fields = fields.take(rows).with_copies(numbers)
+        fields = replace(fields, texts=built.texts)
         corpus = cls(built.counts, built.vocabulary, fields, tokenizer, asdict(filters))
         warn_of_empty(corpus.is_empty)
         warn_of_ids(corpus.ids)

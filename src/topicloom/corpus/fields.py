@@ -388,6 +388,9 @@ Vectors: TypeAlias = npt.NDArray[np.float16] | npt.NDArray[np.float32]
 FieldKind: TypeAlias = int | tuple[str, ...]
 
 
+COPIES = "copies"  # the covariate that counts the documents with the same text
+
+
 @dataclass(frozen=True, eq=False)
 class Fields:
     """The fields of n documents. A field that the documents do not have is None.
@@ -500,6 +503,19 @@ class Fields:
         columns = {name: pick(getattr(self, name)) for name in names}
         columns |= {name: compact(columns[name]) for name in ("ids", "labels") if columns[name] is not None}
         return Fields(**columns, covariates=covariates, encoder=self.encoder)
+
+    def with_copies(self, numbers: Sequence[float]) -> Fields:
+        """Return the fields with the covariate `copies`: how often the text of each document occurs.
+
+        Raises:
+            InputError: the documents have a covariate of this name already.
+        """
+        if COPIES in self.covariates:
+            raise InputError(
+                f"`drop_duplicates` makes a covariate {COPIES!r}, and the documents have one already; give it another "
+                "name"
+            )
+        return replace(self, covariates={**self.covariates, COPIES: np.array(numbers, np.float64)})
 
     def kinds(self) -> dict[str, FieldKind]:
         """Return the kind of each field that `array` returns, by its name.

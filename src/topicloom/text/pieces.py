@@ -29,8 +29,8 @@ _ABBREVIATIONS = frozenset({
     *("jh", "mme", "mlle", "sr", "sra", "dott"),
 })  # fmt: skip
 # A token: a word, or one character of a script that puts no blanks between words.
-_CHARACTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN = re.compile(rf"[{_CHARACTERS}]|[^\W{_CHARACTERS}]+(?:['’][^\W{_CHARACTERS}]+)*")
+CHARACTERS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(rf"[{CHARACTERS}]|[^\W{CHARACTERS}]+(?:['’][^\W{CHARACTERS}]+)*")
 
 
 def paragraphs(text: str) -> list[str]:
