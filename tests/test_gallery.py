@@ -256,7 +256,7 @@ def test_the_command_draws_what_is_named(run, tmp_path):
         (["--documents", "d0"], "--documents d0: give the ids of two documents, such as d17,d204"),
         (["--kind", "simplex", "--alpha", "0.1,x"], "--alpha 0.1,x: give numbers"),
         (["--kind", "simplex", "--alpha", "0,1"], "--alpha has 0.0; each should be a positive number"),
-        (["--kind", "time", "--period", "hour"], "--period hour"),
+        (["--kind", "time", "--period", "fortnight"], "--period fortnight"),
         (["--kind", "map", "--font", "No Such Font"], "no installed font is called 'No Such Font'"),
     ],
 )
@@ -291,7 +291,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 def test_the_pages_name_every_kind_and_show_small_pictures(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [
-        "map", "words", "clouds", "interpolation", "sparsity", "similarity", "time", "topics", "simplex"
+        "map", "words", "clouds", "interpolation", "sparsity", "similarity", "time", "topics", "groups", "simplex"
     ]  # fmt: skip
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(figures.KINDS)
     pictures = re.findall(r"\]\((figures/[\w-]+\.png)\)", text)
