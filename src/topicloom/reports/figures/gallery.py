@@ -388,19 +388,20 @@ def _groups(topics: Topics, options: Options, language: Language) -> list[Figure
     from .over_time import group_table, trend_lines
 
     found = topics.by(options.covariate, random_state=options.random_state)
+    by = words.CLASS(language) if options.covariate == "class" else options.covariate
     style: dict[str, Any] = {"font": options.font, "language": language}
     cells = found.cross_table().to_dicts()
     shape = (len(topics), len(found.groups))
     lifts = np.array([np.nan if cell["lift"] is None else cell["lift"] for cell in cells]).reshape(shape).T
     differs = np.array([cell["differs"] is not None for cell in cells]).reshape(shape).T
-    note = words.BY_GROUP(language, by=options.covariate)
+    note = words.BY_GROUP(language, by=by)
     pages = [group_table(found.groups, found.shares.mean, lifts, _names(topics), differs=differs, note=note, **style)]
     if found.curve is not None:
         curve = found.curve
-        note = joined([words.ALONG(language, by=options.covariate), words.BAND(language)], language)
-        pages += trend_lines(
-            curve.values, curve.mean, _names(topics), low=curve.low, high=curve.high, note=note, **style
-        )
+        is_whole = bool((curve.values == np.floor(curve.values)).all())  # ticks are then whole numbers too
+        values = curve.values.astype(np.int64) if is_whole else curve.values
+        note = joined([words.ALONG(language, by=by), words.BAND(language)], language)
+        pages += trend_lines(values, curve.mean, _names(topics), low=curve.low, high=curve.high, note=note, **style)
     return pages
 
 
