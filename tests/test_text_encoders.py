@@ -22,7 +22,7 @@ from topicloom import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.nn.encoders import BagEncoder
 from topicloom.nn.layers import linear
-from topicloom.text import TextEncoder, text_encoders
+from topicloom.text import TextEncoder, services, text_encoders
 
 TEXTS = ["the cat sees the dog", "banks and markets", "", "a dog and a cat", "  \n", "banks and markets", "<b>rain</b>"]
 OPEN: dict[str, Any] = {"language": "en", "min_df": 1, "max_df": 1.0}
@@ -532,7 +532,7 @@ class Stub(BaseHTTPRequestHandler):
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a stub with a model."""
-    monkeypatch.setattr(text_encoders, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(services, "_FIRST_PAUSE", 0.01)
     for name in ("TOPICLOOM_ENCODER_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     Stub.plan, Stub.seen, Stub.longest = [], [], 10**9
@@ -587,7 +587,7 @@ def test_answers_that_are_refused(service, planned, says):
 
 
 def test_a_service_that_stays_busy_is_left(service, monkeypatch):
-    monkeypatch.setattr(text_encoders, "_PATIENCE", 0.2)
+    monkeypatch.setattr(services, "_PATIENCE", 0.2)
     Stub.plan = [503] * 99
     with pytest.raises(InputError, match=r"does not answer \(503 .*try again later"):
         TextEncoder.of(service)
@@ -599,11 +599,12 @@ def test_keys_are_sent_to_where_they_belong(service, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "of OpenAI")
     TextEncoder.of(service)
     assert Stub.seen[0][1] is None
-    assert text_encoders._Service("https://api.openai.com/v1#m").headers["Authorization"] == "Bearer of OpenAI"
-    assert "Authorization" not in text_encoders._Service("https://example.org/v1#m").headers
+    openai = text_encoders._EncodingService("https://api.openai.com/v1#m").service
+    assert openai.headers["Authorization"] == "Bearer of OpenAI"
+    assert "Authorization" not in text_encoders._EncodingService("https://example.org/v1#m").service.headers
     monkeypatch.setenv("TOPICLOOM_ENCODER_KEY", "own")
     with pytest.raises(InputError, match="is not encrypted, so the key"):
-        text_encoders._Service("http://example.org/v1#m")
+        text_encoders._EncodingService("http://example.org/v1#m")
 
 
 # The extras, with tiny models

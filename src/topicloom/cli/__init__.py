@@ -44,7 +44,10 @@ COMMANDS = {
     ),
     "nearest": CommandEntry("views", "Show the words and the topics that are nearest to a word or a topic."),
     "name": CommandEntry(
-        "edit", "Name the topics of a run by a rule, or by a function of your own that gets words and documents."
+        "edit", "Name the topics of a run by a rule, by a function of your own, or by a language model."
+    ),
+    "rate": CommandEntry(
+        "edit", "Rate topics by a language model: which word does not belong, and which documents fit."
     ),
     "edit": CommandEntry(
         "edit",

@@ -1,8 +1,9 @@
-"""Commands that change the topics of a run and write a new run: edit and name."""
+"""Commands that change, name and rate the topics of a run: edit, name and rate."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from ..errors import InputError
 from .options import (
+    LLM,
     Allow,
     AsJson,
     Device,
@@ -19,14 +21,16 @@ from .options import (
     Font,
     Overwrite,
     Quiet,
+    QuietNotes,
     Run,
+    Timeout,
     Words,
     mention_edits,
     number_or_name,
     open_topics,
     read_names,
 )
-from .shell import command, print_json, show_topics
+from .shell import command, print_json, print_table, show_topics
 
 if TYPE_CHECKING:
     from ..topics.view import Topics
@@ -73,6 +77,7 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Merge, drop, split and name topics, and write a new run. All numbers are those that `topics RUN` shows."""
+    from ..topics.edits import moves_in_words
     from ..topics.saved import require_place
 
     given = _direct_edits(merge, drop, split, rename, reduce_to)
@@ -90,10 +95,18 @@ def edit(
         mention_edits(run)
     topics = Topics.from_run(run, device=device, allow=allow or ())
     edited = edited_topics(topics, edits, given) if replay is None else topics.replay(replay, allow=allow or ())
-    _write(run, out, edited, font, figure_language, words, quiet, as_json)
+    numbers = topics.numbers_in(edited)
+    _write(run, out, edited, font, figure_language, words, quiet, as_json, numbers)
+    if moved := moves_in_words(numbers):
+        logger.info("the numbers of topics changed: %s", moved)
 
 
-@command
+@command(
+    panels={
+        "Language model": ("llm", "model", "name_language", "documents", "timeout"),
+        "Output": ("device", "allow", "font", "figure_language", "words", "overwrite", "quiet", "as_json"),
+    }
+)
 def name(
     run: Run,
     out: Annotated[
@@ -106,6 +119,17 @@ def name(
     topics: Annotated[
         str | None, typer.Option(metavar="TOPIC,TOPIC", help="These topics only; by default those without a name.")
     ] = None,
+    llm: Annotated[str | None, LLM] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The name of the language model there.")
+    ] = None,
+    name_language: Annotated[
+        str, typer.Option(metavar="CODE", help="The language of its names, such as de; auto: that of the texts.")
+    ] = "auto",
+    documents: Annotated[
+        int, typer.Option(min=0, help="Typical documents of each topic that it gets, or that your function gets.")
+    ] = 5,
+    timeout: Timeout = None,
     font: Font = None,
     figure_language: FigureLanguage = FigureLanguages.auto,
     words: Words = 10,
@@ -115,7 +139,11 @@ def name(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Name the topics of a run by a rule, or by a function of your own that gets words and documents."""
+    """Name the topics of a run by a rule, by a function of your own, or by a language model.
+
+    A language model (--llm) gets the words of each topic and parts of typical documents, and writes a name and a
+    sentence. Its key is TOPICLOOM_LLM_KEY in the environment.
+    """
     if out is not None:
         from ..topics.saved import require_place
 
@@ -123,7 +151,70 @@ def name(
     namer: Any = _function(rule) if ":" in rule else rule
     view = open_topics(run, allow, device)
     chosen = None if topics is None else [number_or_name(each) for each in read_names(topics)]
-    _write(run, out, view.name(namer, topics=chosen), font, figure_language, words, quiet, as_json)
+    named = view.name(
+        namer, topics=chosen, n_documents=documents, llm=llm, model=model, name_language=name_language,
+        timeout=timeout, progress=not quiet,
+    )  # fmt: skip
+    _write(run, out, named, font, figure_language, words, quiet, as_json)
+
+
+@command(
+    panels={
+        "Questions": ("questions", "documents", "repeats", "topics", "seed"),
+        "Output": ("timeout", "allow", "quiet", "as_json"),
+    }
+)
+def rate(
+    run: Run,
+    llm: Annotated[str, LLM],
+    model: Annotated[
+        list[str], typer.Option("--model", metavar="NAME", help="The name of the language model there; repeatable.")
+    ],
+    questions: Annotated[int, typer.Option(min=1, help="Planted words that it is asked for in each topic.")] = 2,
+    documents: Annotated[
+        int, typer.Option(min=0, help="Typical documents of a topic, and as many others; 0 asks for words only.")
+    ] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Orders in which each question is asked.")] = 2,
+    topics: Annotated[
+        str | None, typer.Option(metavar="TOPIC,TOPIC", help="These topics only; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is planted, and of the orders.")] = 0,
+    timeout: Timeout = None,
+    allow: Allow = None,
+    quiet: QuietNotes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rate topics by a language model: which word does not belong, and which documents fit.
+
+    Intruders are planted at random. The shares of right answers, their intervals and the agreement between orders and
+    between models are shown, and kept in the run with all prompts. The key is TOPICLOOM_LLM_KEY in the environment.
+    """
+    view = open_topics(run, allow)
+    chosen = None if topics is None else [number_or_name(each) for each in read_names(topics)]
+    found = view.rate(
+        llm, model, topics=chosen, n_questions=questions, n_documents=documents, repeats=repeats, random_state=seed,
+        timeout=timeout, progress=not quiet,
+    )  # fmt: skip
+    if as_json:
+        print_json({"run": str(run), **found.to_dict()})
+        return
+    rows = (
+        [
+            str(row["topic"]),
+            *map(_share, (row["word_intrusion"], row["document_fit"])),
+            row["name"],
+            " ".join(row["words"]),
+        ]
+        for row in found.table().rows()
+    )
+    print_table(["topic", "words", "documents", "name", "top words"], rows, n_numbers=3)
+    typer.echo()
+    for line in found.lines():
+        typer.echo(line)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
 
 
 def _write(
@@ -135,8 +226,9 @@ def _write(
     words: int,
     quiet: bool,
     as_json: bool,
+    numbers: Sequence[int | None] = (),
 ) -> None:
-    """Write and show edited topics."""
+    """Write and show edited topics; `numbers` are the present ones of the topics of before."""
     from ..files import lock_directory
     from ..reports.run import options_of, write_edited
     from ..topics.table import describe
@@ -145,11 +237,12 @@ def _write(
         with lock_directory(out):
             options = replace(options_of(run), font=font, figure_language=figure_language.value)
             write_edited(run, out, topics, options)
-    found = describe(topics.model, topics.shares, words)
+    found = describe(topics.model, topics.shares, words, sentences=topics.sentences)
     if as_json:
-        print_json({"run": None if out is None else str(out), "topics": found, "edits": topics.edits})
+        moved = {"numbers": list(numbers)} if numbers else {}
+        print_json({"run": None if out is None else str(out), "topics": found, "edits": topics.edits, **moved})
     elif not quiet:
-        show_topics(found)
+        show_topics(found, numbers)
     if out is not None:
         logger.info("the run is in %s", out)
 

@@ -295,6 +295,14 @@ MinDocuments = Annotated[
         help="Periods with fewer documents are not tested; by default a tenth of the median period's, at most 30.",
     ),
 ]
+LLM = typer.Option(
+    "--llm",
+    metavar="URL",
+    help="Service of a language model with OpenAI's interface, such as http://localhost:11434/v1.",
+)
+Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="How long to wait for an answer; by default 120 seconds.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 QuietNotes = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

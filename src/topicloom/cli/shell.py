@@ -302,14 +302,31 @@ class PlainCommand(TyperCommand):
             raise
 
 
-def show_topics(topics: list[Topic]) -> None:
+def show_topics(topics: list[Topic], numbers: Sequence[int | None] = ()) -> None:
+    """Print topics.
+
+    Args:
+        topics: the topics.
+        numbers: the present number of each topic of before an edit; where one has changed, a column shows the old ones.
+    """
     shares = ("" if topic["share"] is None else f"{topic['share']:.1%}" for topic in topics)
     named = any(topic["name"] is not None for topic in topics)
+    described = any(topic.get("sentence") for topic in topics)
+    old: dict[int, list[str]] = {}
+    for number, new in enumerate(numbers):
+        if new is not None:
+            old.setdefault(new, []).append(str(number))
+    was = any(old.get(topic["topic"]) != [str(topic["topic"])] for topic in topics) if numbers else False
     rows = (
-        [str(topic["topic"]), share, *([topic["name"] or ""] if named else []), " ".join(topic["words"])]
+        [
+            str(topic["topic"]), *(["+".join(old.get(topic["topic"], []))] if was else []), share,
+            *([topic["name"] or ""] if named else []), " ".join(topic["words"]),
+            *([topic.get("sentence") or ""] if described else []),
+        ]
         for topic, share in zip(topics, shares, strict=True)
-    )
-    print_table(["topic", "share", *(["name"] if named else []), "words"], rows, n_numbers=2)
+    )  # fmt: skip
+    head = ["topic", *(["was"] if was else []), "share", *(["name"] if named else []), "words"]
+    print_table([*head, *(["sentence"] if described else [])], rows, n_numbers=2 + was)
 
 
 def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0, whole: int | None = None) -> None:

@@ -35,6 +35,7 @@ from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, read_edits
 from ..topics.positions import MOST_PLACED
 from ..topics.saved import (
+    ANSWERS,
     DOCUMENTS,
     EDITS,
     LOG,
@@ -61,6 +62,7 @@ from .wording import FigureLanguage
 if TYPE_CHECKING:
     from ..corpus.fields import Vectors
     from ..evaluation import Evaluation
+    from ..topics.language_model import LanguageModelAnswers
     from ..topics.view import Topics
 
 logger = logging.getLogger("topicloom")
@@ -150,6 +152,7 @@ def write(
     source: dict[str, Any] | None = None,
     state: Path | None = None,
     again: str | None = None,
+    answers: LanguageModelAnswers | None = None,
 ) -> dict[str, Any]:
     """Write the run of a model, and return the contents of metrics.json.
 
@@ -163,6 +166,7 @@ def write(
             that divided it ("split"), or the path of the held-out documents ("validation").
         state: a file with the final state of training, which the run keeps.
         again: the content of train.yaml; None writes none.
+        answers: what language models said about the topics.
     """
     options = options or RunOptions()
     measured = measure(model, corpus, seconds) | {"source": source}
@@ -176,6 +180,9 @@ def write(
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
         topics = Topics.of(model, corpus, documents)
+        if answers:
+            topics.answers = answers
+            answers.copy_to(staged / ANSWERS)
         write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
         with ThreadPoolExecutor(1) as other:  # t-SNE leaves the interpreter to the pictures
             _say_step("placing documents on the map, and drawing pictures", documents)
@@ -429,6 +436,7 @@ def write_edited(run: Path, out: Path, topics: Topics, options: RunOptions | Non
             float(seconds) if isinstance(seconds, int | float) else 0.0,
             options or options_of(run),
             about.get("source"),
+            answers=topics.answers,
         )
 
 

@@ -6,12 +6,8 @@ import hashlib
 import json
 import logging
 import math
-import os
 import threading
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +26,7 @@ from ..files import lock_directory
 from ..messages import brief, counted
 from ..settings import import_named, is_allowed
 from .recognition import detect_language
+from .services import RequestRefusedError, Service
 from .strings import replace_surrogates
 from .vector_cache import Half, VectorCache, keys_of
 
@@ -514,7 +511,7 @@ def _is_address(name: str) -> bool:
 def _named(name: str) -> _Source:
     """Return the encoder of a name."""
     if _is_address(name):
-        service = _Service(name)
+        service = _EncodingService(name)
         return _Source(name, service.encode, service.pieces, f"{_BYTES:,} bytes", _SENT)
     kind, _, place = name.partition(":")
     if kind in (SENTENCE, STATIC):
@@ -610,28 +607,13 @@ def _not_loaded(name: str, error: Exception) -> InputError:
 
 # A service with OpenAI's interface
 
-_KEY, _OPENAI_KEY, _OPENAI = "TOPICLOOM_ENCODER_KEY", "OPENAI_API_KEY", "api.openai.com"
+_KEY = "TOPICLOOM_ENCODER_KEY"
 _SENT = 100  # texts of a request
 _BYTES = 8000  # of a text; the models of OpenAI read 8,191 tokens, and a token has a byte or more
-_SECONDS, _PATIENCE = 60.0, 120.0  # for an answer, and for all attempts at one request
-_FIRST_PAUSE = 1.0
-_TRANSIENT = (408, 409, 425, 429, 500, 502, 503, 504, 529)
-_TOO_LONG = (400, 413, 422)
 _SHORTEST = 64  # characters of a text that is not divided further
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirects, which would send texts and the key elsewhere."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-class _Refused(InputError):
-    """A service refuses a request, perhaps because a text is too long."""
-
-
-class _Service:
+class _EncodingService:
     """A service that encodes texts, at an address such as "https://host/v1#model".
 
     The key is the environment variable TOPICLOOM_ENCODER_KEY or, for api.openai.com, OPENAI_API_KEY. It is sent over
@@ -644,22 +626,9 @@ class _Service:
     def __init__(self, name: str) -> None:
         self.name = name
         address, _, self.model = name.partition("#")
-        parts = urlsplit(address)
-        if not self.model or not parts.hostname:
+        if not self.model or not urlsplit(address).hostname:
             raise SettingError(f"`encoder={name!r}` should have an address and a model, such as https://host/v1#model")
-        if parts.username or parts.password or parts.query:
-            raise SettingError(f"the address of an encoder has no user, password or query; give the key by {_KEY}")
-        path = parts.path.rstrip("/")
-        self.address = f"{parts.scheme}://{parts.netloc}{path}{'' if path.endswith('/embeddings') else '/embeddings'}"
-        is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        key = os.environ.get(_KEY) or (os.environ.get(_OPENAI_KEY) if parts.hostname == _OPENAI else None)
-        if key and parts.scheme == "http" and not is_here:
-            raise InputError(
-                f"{address} is not encrypted, so the key of {_KEY} is not sent there; give an https address"
-            )
-        self.headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-        proxies = [urllib.request.ProxyHandler({})] if is_here else []
-        self.opener = urllib.request.build_opener(_NoRedirects, *proxies)
+        self.service = Service(address, "/embeddings", _KEY, "an encoder")
 
     def pieces(self, text: str) -> list[str]:
         """Divide a text into parts of up to 8,000 bytes."""
@@ -670,7 +639,7 @@ class _Service:
         """Return the vectors of texts. Those that the service refuses as too long are divided further."""
         try:
             return self._asked(texts)
-        except _Refused:
+        except RequestRefusedError:
             if len(texts) > 1:
                 middle = len(texts) // 2
                 return np.concatenate([self.encode(texts[:middle]), self.encode(texts[middle:])])
@@ -680,64 +649,20 @@ class _Service:
         return halves
 
     def _asked(self, texts: list[str]) -> npt.NDArray[np.float64]:
-        body = json.dumps({"model": self.model, "input": texts, "encoding_format": "float"}).encode()
-        answer = self._answer(body)
+        answer = self.service.answer({"model": self.model, "input": texts, "encoding_format": "float"})
         try:
             found = sorted(json.loads(answer)["data"], key=lambda each: each["index"])
             vectors = np.array([each["embedding"] for each in found], np.float64)
         except (ValueError, LookupError, TypeError):
             raise InputError(
-                f"{self.address} answers without vectors ({brief(answer[:60])}); check the address of the encoder"
+                f"{self.service.address} answers without vectors ({brief(answer[:60])}); check the address of the "
+                "encoder"
             ) from None
         if [each["index"] for each in found] != list(range(len(texts))):
             raise InputError(
-                f"{self.address} answers with {len(found)} vectors for {len(texts)} texts; check the service"
+                f"{self.service.address} answers with {len(found)} vectors for {len(texts)} texts; check the service"
             )
         return vectors
-
-    def _answer(self, body: bytes) -> bytes:
-        """Send a request, again after a pause if the service is busy or cannot be reached."""
-        end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
-        while True:
-            wait = pause
-            try:
-                request = urllib.request.Request(self.address, body, self.headers)
-                with self.opener.open(request, timeout=_SECONDS) as response:
-                    answer: bytes = response.read()
-                    return answer
-            except urllib.error.HTTPError as error:
-                reason = f"{error.code} {error.reason}{_detail(error)}"
-                if error.code in _TOO_LONG:
-                    raise _Refused(f"{self.address} refuses the texts: {reason}; check the model's name") from None
-                if error.code not in _TRANSIENT:
-                    about = f"; give the key by {_KEY}" if error.code in (401, 403) else "; check the address"
-                    raise InputError(f"{self.address} answers: {reason}{about}") from None
-                wait = max(wait, _asked_pause(error))
-            except (OSError, ValueError) as error:  # no connection, too slow, or an answer that is cut off
-                reason = " ".join(str(getattr(error, "reason", error)).split()) or type(error).__name__
-            if time.monotonic() + wait > end:
-                raise InputError(f"{self.address} does not answer ({reason:.200}); try again later")
-            time.sleep(wait)
-            pause = min(2 * pause, 30.0)
-
-
-def _detail(error: urllib.error.HTTPError) -> str:
-    """Return what a service says about an error."""
-    try:
-        said = json.loads(error.read(10_000))
-        found = said.get("error", said)
-        message = found.get("message", found.get("detail", "")) if isinstance(found, Mapping) else found
-    except (OSError, ValueError, AttributeError):
-        return ""
-    return f" ({' '.join(str(message).split()):.200})" if message else ""
-
-
-def _asked_pause(error: urllib.error.HTTPError) -> float:
-    """Return the seconds that a service asks to wait."""
-    try:
-        return max(0.0, float(error.headers.get("Retry-After", 0)))
-    except (TypeError, ValueError):
-        return 0.0
 
 
 def _divided(text: str, n: int) -> list[str]:

@@ -258,6 +258,36 @@ def listed(numbers: Sequence[int]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def moved(before: Numbering, after: Numbering) -> list[int | None]:
+    """Return the column of each topic after further edits, None for one that was dropped."""
+    return [after.columns.get(number) for number in before.numbers]
+
+
+def moves_in_words(numbers: Sequence[int | None]) -> str:
+    """Return which topics have other numbers than before, such as "4 to 6 are 3 to 5"; "" if none has.
+
+    A topic that became one with an earlier topic is left out.
+
+    Args:
+        numbers: the new number of each topic, None for one that was dropped.
+
+    >>> moves_in_words([0, 1, 1, 2, None, 3, 4])
+    '3 is 2, 5 to 6 are 3 to 4'
+    """
+    runs: list[tuple[int, int, int]] = []  # first and last old number, and how far they moved
+    for old, new in enumerate(numbers):
+        if new is None or new == old or new in numbers[:old]:
+            continue
+        if runs and runs[-1][1:] == (old - 1, old - new):
+            runs[-1] = (runs[-1][0], old, old - new)
+        else:
+            runs.append((old, old, old - new))
+    return ", ".join(
+        f"{first} is {first - by}" if first == last else f"{first} to {last} are {first - by} to {last - by}"
+        for first, last, by in runs
+    )
+
+
 def renamed(names: Mapping[int, str], new: Mapping[int, str | None], numbering: Numbering) -> dict[int, str]:
     """Return the names of columns after topics were renamed.
 

@@ -428,9 +428,10 @@ PICTURES = ("loss.png", "collapse.png", "quality.png", "topics.png")
 _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too many topics for one
 PAGE = "explorer.html"
 TRAINING_OPTIONS = "train.yaml"
+ANSWERS = "language_model.json"  # what language models said about the topics
 _TABLES = (TOPICS, "doc_topics.csv", "doc_topics.parquet", METRICS)
 RUN_FILES = frozenset(
-    {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, TRAINING_OPTIONS, *PICTURES}
+    {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, TRAINING_OPTIONS, ANSWERS, *PICTURES}
 )
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import IO, TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
 
@@ -303,6 +303,7 @@ class Topic(TypedDict):
     name: str | None  # None if nobody named it
     share: float | None  # the mean of theta over the documents; None if it is not known
     words: list[str]
+    sentence: NotRequired[str | None]  # what a language model wrote about it
 
 
 def with_covariates(columns: Mapping[str, Any], documents: DocumentTopics) -> dict[str, Any]:
@@ -348,7 +349,11 @@ def _iso(time: np.datetime64) -> str | None:
 
 
 def describe(
-    topics: HasTopics, shares: Iterable[float] | None, top_n: int, relevance: float | None = None
+    topics: HasTopics,
+    shares: Iterable[float] | None,
+    top_n: int,
+    relevance: float | None = None,
+    sentences: Sequence[str | None] = (),
 ) -> list[Topic]:
     """Return topics as rows of a table.
 
@@ -356,11 +361,16 @@ def describe(
         shares: (K,) the part of the corpus that each topic has, if it is known.
         top_n: how many words a topic has.
         relevance: how words are ranked, from 0 (by lift) to 1 (by probability); None is the package's rule.
+        sentences: (K,) what a language model wrote about topics; without any, rows have no "sentence".
     """
     words = topics.topics(top_n, relevance, written=True)
     known = [None] * len(words) if shares is None else [round(float(share), 6) for share in shares]
     names = topics.given_names
-    return [Topic(topic=k, name=names[k], share=known[k], words=words[k]) for k in range(len(words))]
+    rows = [Topic(topic=k, name=names[k], share=known[k], words=words[k]) for k in range(len(words))]
+    if any(sentences):
+        for row, sentence in zip(rows, sentences, strict=True):
+            row["sentence"] = sentence
+    return rows
 
 
 def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics, *, excel: bool = False) -> None:

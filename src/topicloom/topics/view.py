@@ -23,13 +23,13 @@ from ..errors import InputError, SettingError
 from ..files import as_path, read_whole
 from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
-from ..settings import require_whole
+from ..settings import require_seed, require_whole
 from ..text import Pretokenized
 from ..text.tokenizing import excerpt, fold_of, with_allowed, without_html
 from .document_topics import DocumentTopics
-from .edits import numbers_in
+from .edits import Numbering, moved, numbers_in
 from .matching import DEFAULT_THRESHOLD, Matches, match
-from .saved import CONFIG, SavedTopics, find_model, load_model, load_model_of, read_stored, read_topics
+from .saved import ANSWERS, CONFIG, SavedTopics, find_model, load_model, load_model_of, read_stored, read_topics
 from .search import VectorSearch, with_encoder
 from .table import Table, document_table
 
@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from .coloured import ColouredText
     from .export import Layout, Space
     from .hierarchy import Hierarchy, Method
+    from .language_model import LanguageModelAnswers
     from .naming import Namer, Phrase, Rule
+    from .rating import RatingQuestion, TopicRatings
     from .shares import ByGroup
     from .trends import OverTime
     from .typical import TypicalDocuments
@@ -51,6 +53,7 @@ Array = npt.NDArray[Any]
 Selection = Literal["typical", "diverse", "recent"]  # of documents of a topic
 
 _MEASURED_WORDS = 10  # of a topic, for its coherence and exclusivity
+_SHOWN_WORDS = 10  # of a topic, that a sentence or a rating is shown with
 _NAMING_WORDS, _NAMING_DOCUMENTS = 50, 100  # of a topic, from which its name is made
 _UNKNOWN_WORDS_SHOWN = 10  # in a message
 _NEAREST_DOCUMENTS = 20  # whose topics a text gets if the model knows no word of it
@@ -95,6 +98,7 @@ class Topics:
     def _set(self, load: Callable[[], Any], topics: SavedTopics, corpus: Corpus, documents: DocumentTopics) -> None:
         self._load, self._topics = load, topics
         self.corpus, self.documents = corpus, documents
+        self._run: Path | None = None
 
     @classmethod
     def of(cls, model: Any, corpus: Corpus, documents: DocumentTopics) -> Topics:
@@ -158,6 +162,7 @@ class Topics:
         corpus, given = with_encoder(corpus, encoder, allow), None if encoder is None else corpus.encoder
         view = cls.__new__(cls)
         view._set(partial(load_model_of, topics, run.absolute(), device, allow, given), topics, corpus, documents)
+        view._run = run.absolute()
         return view
 
     # The model and its topics.
@@ -207,6 +212,18 @@ class Topics:
     def given_names(self) -> list[str | None]:
         """The name that each topic was given; None for one without."""
         return self._topics.given_names
+
+    @property
+    def sentences(self) -> list[str | None]:
+        """What a language model wrote about each topic that it named (`name`); None for the others."""
+        return self.answers.sentences_of(self._topics)
+
+    @cached_property
+    def answers(self) -> LanguageModelAnswers:
+        """The answers of language models about these topics, which a run keeps."""
+        from .language_model import LanguageModelAnswers
+
+        return LanguageModelAnswers(None if self._run is None else self._run / ANSWERS)
 
     @cached_property
     def shares(self) -> Array:
@@ -305,10 +322,10 @@ class Topics:
             n_documents: the number of representative documents of a topic.
 
         Returns:
-            a table with the columns topic (its number), name, share (the mean of theta), documents (the number of those
-            whose main topic it is), words, representative (the ids of the most typical documents), coherence (NPMI of
-            ten words over all documents) and exclusivity (the mean over ten words of p(w | k) / sum_j p(w | j), after
-            Bischof & Airoldi 2012).
+            a table with the columns topic (its number), name, sentence (if a language model wrote any), share (the mean
+            of theta), documents (the number of those whose main topic it is), words, representative (the ids of the
+            most typical documents), coherence (NPMI of ten words over all documents) and exclusivity (the mean over ten
+            words of p(w | k) / sum_j p(w | j), after Bischof & Airoldi 2012).
 
         Examples:
             >>> import topicloom as tl
@@ -323,10 +340,12 @@ class Topics:
         in_topic = np.take_along_axis(components, ids, axis=1).astype(np.float64)  # (K, 10)
         in_all = components.sum(axis=0, dtype=np.float64)[ids]
         typical = (self.typical.ranked(k, n_documents) for k in range(len(components)))
+        sentences = self.sentences
         return Table(
             {
                 "topic": list(range(len(components))),
                 "name": list(self.names),
+                **({"sentence": sentences} if any(sentences) else {}),
                 "share": [float(share) for share in self.shares],
                 "documents": counts.tolist(),
                 "words": self._topics.topics(n_words, written=True),
@@ -992,6 +1011,25 @@ class Topics:
 
     # Editing: each method returns a new view of a new model.
 
+    def numbers_in(self, edited: Topics) -> list[int | None]:
+        """Return the number that each topic has after edits, None for a topic that was dropped.
+
+        Args:
+            edited: these topics after edits.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.numbers_in(topics.merge([0, 1]))
+            [0, 0, 1]
+        """
+        known = [getattr(view.model, "applied_edits_", None) for view in (self, edited)]
+        before, after = (
+            each.numbering if each else Numbering.start(len(self.model.origin.components_)) for each in known
+        )
+        return moved(before, after)
+
     def apply(self, edits: Iterable[Mapping[str, Any]], *, matching: Sequence[int | None] | None = None) -> Topics:
         """Return the topics after a list of edits. This view and its model stay as they are.
 
@@ -1013,7 +1051,9 @@ class Topics:
             [None, 'second']
         """
         model, documents = self.model.apply_with(edits, self.corpus, self.documents, matching)
-        return Topics.of(model, self.corpus, documents)
+        view = Topics.of(model, self.corpus, documents)
+        view.answers = self.answers
+        return view
 
     def merge(self, topics: Sequence[Any]) -> Topics:
         """Return the topics after some of them became one.
@@ -1128,8 +1168,18 @@ class Topics:
         n_words: int = 10,
         n_documents: int = 5,
         length: int = 500,
+        llm: str | None = None,
+        model: str | None = None,
+        name_language: str = "auto",
+        timeout: float | None = None,
+        progress: bool = False,
     ) -> Topics:
         """Return the topics with names for those that have none.
+
+        With `llm`, a language model gets the words of each topic and parts of its typical documents, and writes a name
+        and a sentence (`sentences`). The log says first where they are sent, and then how many tokens that took. A
+        topic without a usable answer keeps its name, and a warning says so. A run keeps the answers, and is not asked
+        twice.
 
         Args:
             rule: "words" takes three words that are frequent in a topic and rare in other topics. "phrase" takes a
@@ -1137,12 +1187,18 @@ class Topics:
                 receives a list of words and a list of documents, which is empty if the texts were not kept, and returns
                 a name. If it fails on a topic, that topic keeps its name, and a warning says so.
             topics: the topics to name, by number or name; None is those that were not given a name before.
-            n_words, n_documents: how many words and typical documents the function receives.
+            n_words, n_documents: how many words and typical documents the function or the language model receives.
             length: the most characters of such a document.
+            llm: the address of a service with OpenAI's interface, such as "http://localhost:11434/v1". Its key is the
+                environment variable TOPICLOOM_LLM_KEY or, for api.openai.com, also OPENAI_API_KEY.
+            model: the name of the language model there.
+            name_language: the language of its names, such as "de"; "auto" is that of the documents.
+            timeout: the seconds to wait for an answer; None is 120.
+            progress: whether a bar on standard error shows how many topics it has named.
 
         Raises:
-            InputError: there is no such topic.
-            SettingError: there is no such rule.
+            InputError: there is no such topic, or the service gives no usable answer.
+            SettingError: there is no such rule, or the address cannot be used.
 
         Examples:
             >>> import topicloom as tl
@@ -1158,11 +1214,89 @@ class Topics:
         chosen = [k for k in range(self.n_topics) if given[k] is None]
         if topics is not None:
             chosen = [self.number_of(topic) for topic in _each(topics)]
-        names = distinct(
-            self._names_by(rule, chosen, n_words, n_documents, length),
-            [name for k, name in enumerate(given) if name is not None and k not in chosen],
-        )
+        taken = [name for k, name in enumerate(given) if name is not None and k not in chosen]
+        if llm is None:
+            if model is not None or name_language != "auto":
+                raise SettingError(f"`{'model' if model else 'name_language'}` needs a language model; give `llm`")
+            return self.rename(distinct(self._names_by(rule, chosen, n_words, n_documents, length), taken))
+        if rule != "words":
+            raise SettingError("`rule` and `llm` both name the topics; give one of them")
+        require_whole("n_words", n_words)
+        require_whole("n_documents", n_documents, 0)
+        from .language_model import LanguageModel, language_in_words, names_by_language_model
+
+        asked = LanguageModel(llm, model, self.answers, timeout)
+        language = language_in_words(name_language, self.corpus.tokenizer)
+        words, texts = self._for_naming(chosen, n_words, n_documents, length)
+        shown = self._topics.topics(_SHOWN_WORDS, written=True)
+        names = names_by_language_model(asked, chosen, words, texts, language, taken, shown, progress=progress)
         return self.rename(names)
+
+    def rate(
+        self,
+        llm: str,
+        model: str | Sequence[str],
+        *,
+        topics: Iterable[Any] | None = None,
+        n_questions: int = 2,
+        n_documents: int = 3,
+        repeats: int = 2,
+        length: int = 500,
+        random_state: int = 0,
+        timeout: float | None = None,
+        progress: bool = False,
+    ) -> TopicRatings:
+        """Ask language models which word does not belong to a topic, and which documents fit it.
+
+        The first question is word intrusion (Chang et al. 2009): five words of the topic, and one of another topic. The
+        second shows typical documents of the topic and as many with other topics, as ProxAnn (Hoyle et al. 2025) does.
+        Topics that people can understand have high shares of right answers. Each question is asked in several orders,
+        and the agreement of the answers is reported. A run keeps prompts, answers and results.
+
+        Args:
+            llm: the address of a service with OpenAI's interface, such as "http://localhost:11434/v1". Its key is the
+                environment variable TOPICLOOM_LLM_KEY or, for api.openai.com, also OPENAI_API_KEY.
+            model: the name of the language model there, or several names, whose agreement is reported.
+            topics: the topics to rate, by number or name; None is all.
+            n_questions: how many planted words each topic is asked about.
+            n_documents: the number of typical documents of a topic, and of planted ones; 0 asks about words alone.
+            repeats: in how many orders each question is asked.
+            length: the most characters of a document.
+            random_state: the seed of the intruders and of the orders.
+            timeout: the seconds to wait for an answer; None is 120.
+            progress: whether a bar on standard error shows how many questions are answered.
+
+        Raises:
+            InputError: there is no such topic, or the service gives no usable answer.
+            SettingError: an argument cannot have its value.
+
+        Examples:
+            `topics.rate("http://localhost:11434/v1", "llama3.1")` asks a model on this machine.
+
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts).rate("localhost", "llama3.1")
+            Traceback (most recent call last):
+            topicloom.errors.SettingError: `llm='localhost'` should be an address such as http://localhost:11434/v1
+        """
+        from .language_model import LanguageModel
+        from .rating import rated
+
+        require_whole("n_questions", n_questions)
+        require_whole("n_documents", n_documents, 0)
+        require_whole("repeats", repeats)
+        require_seed(random_state)
+        models = dict.fromkeys([model] if isinstance(model, str) else model)
+        if not models:
+            raise SettingError("`model` names no language model; give one, such as gpt-4o-mini or llama3.1")
+        asked = [LanguageModel(llm, each, self.answers, timeout) for each in models]
+        chosen = list(range(self.n_topics)) if topics is None else [self.number_of(each) for each in _each(topics)]
+        questions = self._rating_questions(chosen, n_questions, n_documents, repeats, length, random_state)
+        words = self._topics.topics(_SHOWN_WORDS, written=True)
+        about = {"seed": random_state, "questions": n_questions, "documents": n_documents, "repeats": repeats}
+        found = rated(asked, questions, {k: self.names[k] for k in chosen}, words, about, progress=progress)
+        self.answers.keep_ratings(found.to_dict(), ("models", *about))
+        return found
 
     def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD, allow: Iterable[str] = ()) -> Topics:
         """Return a view with the edits of another model, such as those that last month's topics were given.
@@ -1389,17 +1523,47 @@ class Topics:
         from .naming import names_by_function, names_by_phrase, names_by_words
 
         if callable(rule):
-            words = self._topics.topics(n_words, written=True)
-            texts: list[list[str]] = [[] for _ in words]
-            if self.documents.texts is not None:
-                for k in topics:
-                    texts[k] = list(self.documents_of(k, n_documents, length=length)["text"])
-            return names_by_function(rule, words, texts, topics)
+            return names_by_function(rule, *self._for_naming(topics, n_words, n_documents, length), topics)
         ranked = self._topics.word_ids(_NAMING_WORDS)
         names = names_by_words(self.components, ranked.tolist(), self.written_words)
         if rule == "phrase" and self.documents.texts is not None:
             names = names_by_phrase([self._phrases(k, ranked[k]) for k in range(len(names))], names)
         return {k: names[k] for k in topics}
+
+    def _for_naming(
+        self, topics: Sequence[int], n_words: int, n_documents: int, length: int
+    ) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the words and the excerpts of typical documents of topics; a topic that is not asked for has none."""
+        words = self._topics.topics(n_words, written=True)
+        texts: list[list[str]] = [[] for _ in words]
+        if self.documents.texts is not None and n_documents:
+            for k in topics:
+                texts[k] = list(self.documents_of(k, n_documents, length=length)["text"])
+        return words, texts
+
+    def _rating_questions(
+        self, topics: Sequence[int], n_questions: int, n_documents: int, repeats: int, length: int, seed: int
+    ) -> list[RatingQuestion]:
+        """Return the questions of `rate`."""
+        from .rating import document_questions, planted_documents, word_questions
+
+        components, ranked = self.components, self._topics.word_ids(_NAMING_WORDS)
+        found = word_questions(components, ranked, self.written_words, topics, n_questions, repeats, seed)
+        texts, documents = self.documents.texts, self.documents
+        if texts is None or not n_documents:
+            return found
+        typical: dict[int, list[int]] = {}
+        planted: dict[int, list[int]] = {}
+        excerpts: dict[tuple[int, int], str] = {}
+        fold = fold_of(self.corpus.tokenizer)
+        for k in topics:
+            typical[k] = self.typical.diverse(k, n_documents).tolist()
+            planted[k] = planted_documents(documents.theta, documents.empty, k, len(typical[k]), seed)
+            known = [self.vocabulary[word] for word in ranked[k]]
+            for row in (*typical[k], *planted[k]):
+                excerpts[k, row] = excerpt(texts[row], known, length, fold)
+        words = self._topics.topics(_SHOWN_WORDS, written=True)
+        return [*found, *document_questions(typical, excerpts, planted, words, repeats, seed)]
 
     def _phrases(self, k: int, ranked: Array) -> list[list[Phrase]]:
         """Return the phrases of the most typical documents of a topic, which consist of its words."""

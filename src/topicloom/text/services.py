@@ -1,0 +1,125 @@
+"""Services with OpenAI's interface: an address, a key from the environment, and requests that are tried again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..errors import InputError, SettingError
+
+_OPENAI_KEY, _OPENAI = "OPENAI_API_KEY", "api.openai.com"
+_SECONDS, _PATIENCE = 60.0, 120.0  # for an answer, and for all attempts at one request
+_FIRST_PAUSE = 1.0
+_TRANSIENT = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+_REFUSES = (400, 413, 422)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirects, which would send texts and the key elsewhere."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class RequestRefusedError(InputError):
+    """A service refuses the content of a request, perhaps because a text is too long."""
+
+
+class Service:
+    """A service with OpenAI's interface.
+
+    Its key is an environment variable or, for api.openai.com, also OPENAI_API_KEY. It is sent over https, or to this
+    machine. Redirects are not followed.
+
+    Args:
+        address: such as "https://host/v1".
+        path: what is asked for there, such as "/embeddings".
+        key: the name of the environment variable with the key.
+        what: what the service is, such as "an encoder", for messages.
+        seconds: how long to wait for an answer; all attempts at one request take at most twice as long.
+
+    Raises:
+        SettingError: the address has a user, a password or a query.
+        InputError: the key would be sent over a connection that is not encrypted.
+    """
+
+    def __init__(self, address: str, path: str, key: str, what: str, seconds: float | None = None) -> None:
+        parts = urlsplit(address)
+        if parts.username or parts.password or parts.query:
+            raise SettingError(f"the address of {what} has no user, password or query; give the key by {key}")
+        place = parts.path.rstrip("/")
+        self.address = f"{parts.scheme}://{parts.netloc}{place}{'' if place.endswith(path) else path}"
+        self.host = parts.netloc
+        self.is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        self.seconds = _SECONDS if seconds is None else seconds
+        self._patience = _PATIENCE if seconds is None else 2 * seconds
+        self._key = key
+        secret = os.environ.get(key) or (os.environ.get(_OPENAI_KEY) if parts.hostname == _OPENAI else None)
+        if secret and parts.scheme == "http" and not self.is_here:
+            raise InputError(
+                f"{address} is not encrypted, so the key of {key} is not sent there; give an https address"
+            )
+        self.headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {secret}"} if secret else {})
+        proxies = [urllib.request.ProxyHandler({})] if self.is_here else []
+        self._opener = urllib.request.build_opener(_NoRedirects, *proxies)
+
+    def answer(self, content: Mapping[str, Any]) -> bytes:
+        """Send a request, again after a pause if the service is busy or cannot be reached, and return the answer.
+
+        Args:
+            content: what is sent, as JSON.
+
+        Raises:
+            RequestRefusedError: the service refuses the content.
+            InputError: the service cannot be reached, stays busy, or refuses the key or the address.
+        """
+        body = json.dumps(content).encode()
+        end, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        while True:
+            wait = pause
+            try:
+                request = urllib.request.Request(self.address, body, self.headers)
+                with self._opener.open(request, timeout=self.seconds) as response:
+                    answer: bytes = response.read()
+                    return answer
+            except urllib.error.HTTPError as error:
+                reason = f"{error.code} {error.reason}{_detail(error)}"
+                if error.code in _REFUSES:
+                    raise RequestRefusedError(
+                        f"{self.address} refuses the texts: {reason}; check the model's name"
+                    ) from None
+                if error.code not in _TRANSIENT:
+                    about = f"; give the key by {self._key}" if error.code in (401, 403) else "; check the address"
+                    raise InputError(f"{self.address} answers: {reason}{about}") from None
+                wait = max(wait, _asked_pause(error))
+            except (OSError, ValueError) as error:  # no connection, too slow, or an answer that is cut off
+                reason = " ".join(str(getattr(error, "reason", error)).split()) or type(error).__name__
+            if time.monotonic() + wait > end:
+                raise InputError(f"{self.address} does not answer ({reason:.200}); try again later")
+            time.sleep(wait)
+            pause = min(2 * pause, 30.0)
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    """Return what a service says about an error."""
+    try:
+        said = json.loads(error.read(10_000))
+        found = said.get("error", said)
+        message = found.get("message", found.get("detail", "")) if isinstance(found, Mapping) else found
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return f" ({' '.join(str(message).split()):.200})" if message else ""
+
+
+def _asked_pause(error: urllib.error.HTTPError) -> float:
+    """Return the seconds that a service asks to wait."""
+    try:
+        return max(0.0, float(error.headers.get("Retry-After", 0)))
+    except (TypeError, ValueError):
+        return 0.0
