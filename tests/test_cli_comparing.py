@@ -30,10 +30,12 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert first.exit_code == 0, first.output
     lines = first.stdout.splitlines()
     assert lines[0] == "Validation documents (choose by these figures)"
-    assert lines[7] == "Test documents (report these figures)"
-    assert lines[1].split()[:4] == lines[8].split()[:4] == ["model", "K", "NPMI", "diversity"]
+    assert lines[7] == "Measures of the topics, which do not depend on these documents"
+    assert lines[14] == "Test documents (report these figures)"
+    assert lines[1].split() == lines[15].split() == ["model", "K", "completion", "perplexity", "NMI", "accuracy"]
+    assert lines[8].split() == ["model", "K", "NPMI", "diversity", "seconds"]
     assert "±" in first.stdout
-    assert len(lines) == 14
+    assert len(lines) == 21
     assert "fit 8 of 8: lda:epochs=2, 3 topics, seed 1: " in first.stderr
     assert {"comparison.csv", "index.html", "jobs.jsonl", "comparison.json"} <= {path.name for path in out.iterdir()}
     again = call(*arguments, "--json", "--quiet")
@@ -46,6 +48,19 @@ def test_compare(texts, tmp_path, monkeypatch):
     fewer = call(*arguments[:4], "--models", "lda:epochs=2", "--topics", 2, *arguments[8:])
     assert f"{out} has finished fits of gsm:epochs=2 and 3 topics, which the tables and the page leave" in fewer.stderr
     assert "compare --models lda:epochs=2,gsm:epochs=2 --topics 2,3 --seeds 2 with the same --out" in fewer.stderr
+    for measure in ("document_npmi", "topic_diversity", "c_v"):  # as they are shown once
+        assert [row[measure] for row in found["validation"]] == [row[measure] for row in found["test"]]
+    page = (out / "index.html").read_text(encoding="utf-8")
+    headings = [part.split("</tr>")[0] for part in page.split("<table>")[1:4]]
+    assert [part.count("C_NPMI") for part in headings] == [0, 1, 0]
+    assert [part.count("completion perplexity") for part in headings] == [1, 0, 1]
+    latex = (out / "comparison.tex").read_text(encoding="utf-8")
+    best = max((row for row in found["test"] if row["n_topics"] == 2), key=lambda row: row["document_npmi"])
+    shown = f"{best['document_npmi']:.2f} $\\pm$ {best['document_npmi_sd']:.2f}".replace(
+        "-", "$-$", best["document_npmi"] < 0
+    )
+    assert rf"\textbf{{{shown}}}" in latex
+    assert latex.count("GSM (epochs=2)") == 2
     assert found["validation"][0].keys() >= {"model", "n_topics", "nmi", "accuracy", "c_v", "topic_distance"}
 
 

@@ -475,7 +475,9 @@ def test_it_is_printed_in_a_line_and_saved_anywhere(tmp_path):
     found = made({("a", 5): [1.0, None, 2.0], ("b", 5): [2.0, 2.0, 2.0]})
     assert repr(found) == "Comparison(2 models, 1 number of topics, 3 seeds, 5 fits, 0 failed)"
     found.save(str(tmp_path / "new" / "folder"))
-    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {"comparison.csv", "index.html"}
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == {
+        "comparison.csv", "comparison.md", "comparison.tex", "index.html",
+    }  # fmt: skip
 
 
 def test_documents_without_a_label_are_no_class():

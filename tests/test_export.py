@@ -396,3 +396,52 @@ def test_a_text_that_looks_like_a_formula_stays_a_text(tmp_path):
     Table({"text": [text, "plain"], "n": [1, 2]}).save(tmp_path / "t.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
     assert [(cell.value, cell.data_type) for cell in sheet[2]] == [(text, "s"), (1, "n")]
+
+
+def printed(named: bool = False, language: str = "en") -> tl.Topics:
+    texts = ["cat dog mouse_1", "rain sun 50%", "bank loan price"] * 8
+    if language == "zh":
+        texts = ["猫 狗 老鼠", "雨 太阳 雪", "银行 贷款 价格"] * 8
+    tokens = [text.split() for text in texts]
+    topics = tl.Topics(tl.LDA(3, random_state=0).fit(tokens), tokens)
+    return topics.rename({0: "R&D [new]", 1: "100 % #1"}) if named else topics
+
+
+def latex_rows(text: str) -> list[list[str]]:
+    body = text.split(r"\toprule", 1)[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
+    rows = [row.strip() for row in re.split(r"\\\\\n", body) if row.strip()]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)&", row)] for row in rows]
+
+
+def test_topics_go_into_a_paper():
+    topics = printed()
+    text = topics.publication_table().to_latex()
+    assert text.startswith("% \\usepackage{booktabs}\n\\begin{table}")
+    assert r"\label{tab:topics}" in text
+    assert r"\caption{Topics of 24 documents." in text
+    head, *rows = latex_rows(text)
+    assert head == ["Topic", "Words", r"Share (\%)", "NPMI"]
+    for k, row in enumerate(rows):
+        assert row[0] == str(k)
+        assert {word.replace("\\", "") for word in row[1].split(", ")} == {word for word, _ in topics.words_of(k)}
+        assert row[2] == f"{100 * topics.shares[k]:.2f}"
+        assert row[3] == f"{topics.table()['coherence'][k]:.2f}".replace("-", "$-$")
+    names = [row[0] for row in latex_rows(printed(named=True).publication_table().to_latex())]
+    assert names[:3] == ["Name", r"R\&D {[}new{]}", r"100 \% \#1"]
+    markdown = printed(named=True).publication_table(3).to_markdown()
+    assert markdown.startswith("Table: Topics of 24 documents.")
+    assert markdown.splitlines()[2:4] == ["| Name | Words | Share (%) | NPMI |", "| --- | --- | ---: | ---: |"]
+
+
+def test_a_chinese_table_says_how_it_is_compiled():
+    text = printed(language="zh").publication_table(table_language="zh").to_latex()
+    assert "ctex" in text.splitlines()[1]
+    assert latex_rows(text)[0] == ["主题", "主题词", r"占比（\%）", "NPMI"]
+    assert r"\caption{24 篇文档的主题。" in text
+    with pytest.raises(SettingError, match="`table_language='fr'`"):
+        printed().publication_table(table_language="fr")
+
+
+def test_a_cell_is_no_argument_of_the_row_before():
+    text = Table({"a": ["[0]", "*"], "b": [-1.5, 2.0]}, decimals=2).to_latex()
+    assert latex_rows(text)[1:] == [["{[}0{]}", "$-$1.50"], ["{*}", "2.00"]]

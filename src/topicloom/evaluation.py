@@ -26,6 +26,9 @@ from .metrics import Measured, MeasureInputs, Reference
 from .metrics.catalogue import CATALOGUE, TOP_WORDS, is_known, known_measures, measures_of
 from .models.base import Perplexity, TopicModel
 from .topics.document_topics import DocumentTopics
+from .topics.publication import TableLanguage, evaluation_for_print
+from .topics.publication import table_language as chosen_language
+from .topics.table import Table
 
 Array = npt.NDArray[Any]
 
@@ -282,6 +285,25 @@ class Evaluation(Mapping[str, Measured]):
             title = CATALOGUE[name].title
             rows.append({"name": name, "title": title, "value": None, "settings": {}, "skipped": reason})
         return rows
+
+    def publication_table(self, *, table_language: TableLanguage = "auto") -> Table:
+        """Return a table that can go into a paper as it is, with a row for each measure and two decimals.
+
+        Args:
+            table_language: "en" or "zh", of headings and caption; "auto" is "en".
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> found = tl.evaluate(tl.LDA(3, random_state=0).fit(texts), texts, measures=["topic_diversity"])
+            >>> print(found.publication_table().to_markdown(), end="")
+            Table: Measures of LDA with 3 topics on 24 documents.
+            <BLANKLINE>
+            | Measure | Value |
+            | --- | ---: |
+            | diversity | 1.00 |
+        """
+        return evaluation_for_print(self.table(), self.about, chosen_language(table_language))
 
     @property
     def title(self) -> str:

@@ -25,6 +25,7 @@ from .options import (
     Run,
     check_new,
     check_source,
+    check_table,
     mention_edits,
     one_or_several,
     read_names,
@@ -113,7 +114,7 @@ def infer(
         "Documents": ("document_vectors", "encoder"),
         "Measures": ("measures", "words", "relevance", "labels", "reference", "word_vectors"),
         "Model": ("device", "allow"),
-        "Output": ("quiet", "as_json"),
+        "Output": ("out", "overwrite", "quiet", "as_json"),
     }
 )
 def evaluate(
@@ -151,6 +152,11 @@ def evaluate(
         float | None,
         typer.Option(help="1 ranks words by probability; a lower value prefers words that are rare elsewhere."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table; .tex and .md can go into a paper, .csv has all columns."),
+    ] = None,
+    overwrite: Overwrite = False,
     force: Force = False,
     device: Device = "auto",
     allow: Allow = None,
@@ -161,6 +167,7 @@ def evaluate(
     new = one_or_several(texts) if texts else None
     if new is not None:
         check_source(new, options)
+    check_table(out, overwrite)
     mention_edits(run)
     from ..reports.run import Request, evaluate_run
 
@@ -184,6 +191,14 @@ def evaluate(
             print_json({"run": str(run), **found.to_dict()})
         else:
             print_evaluation(found)
+        if out is not None:
+            from ..topics.table import Table
+
+            is_for_print = out.suffix.lower() in (".tex", ".md")
+            rows = [row | {"settings": line[2]} for row, line in zip(found.table(), found.lines(), strict=True)]
+            table = found.publication_table() if is_for_print else Table.of(rows, found.title)
+            table.save(out)
+            logger.info("wrote %s", out)
 
     path = evaluate_run(run, request, show)
     if path is not None:

@@ -97,7 +97,7 @@ def compare(
 ) -> None:
     """Fit several models and measure them in the same way; write tables, a CSV file and a page with plots."""
     from ..experiments import compare as comparison
-    from ..reports.comparison_page import text_table
+    from ..reports.comparison_page import measures_of_parts, measures_once, text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
@@ -118,12 +118,18 @@ def compare(
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     elif not quiet:
-        titles = {"validation": "choose by these figures", "test": "report these figures"}
-        for part, advice in titles.items():
-            typer.echo(f"{part.capitalize()} documents ({advice})")
-            print_table(*text_table(found.table(part), found.measures))
-            typer.echo("")
-    logger.info("tables and plots are in %s", out / "index.html")
+        of_parts, once = measures_of_parts(found.measures), measures_once(found.measures)
+        tables = [
+            ("Validation documents (choose by these figures)", "validation", of_parts),
+            ("Measures of the topics, which do not depend on these documents", "test", once),
+            ("Test documents (report these figures)", "test", of_parts),
+        ]
+        for title, part, measures in tables:
+            if measures:
+                typer.echo(title)
+                print_table(*text_table(found.table(part), measures))
+                typer.echo("")
+    logger.info("tables and plots are in %s, and a table for a paper in comparison.tex", out / "index.html")
     _require_all_fits(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -313,8 +314,15 @@ def export(
             help="The file. For a table, the ending of its name is the format.",
         ),
     ],
-    words: Annotated[int, typer.Option(min=1, help="Words of a topic in a table.")] = 20,
+    words: Annotated[
+        int | None, typer.Option(min=1, help="Words of a topic in a table: 20; in .tex and .md tables of topics, 10.")
+    ] = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts of documents too.")] = False,
+    caption: Annotated[str | None, typer.Option(help="The caption of a .tex or .md table of topics.")] = None,
+    label: Annotated[str | None, typer.Option(help="Its label in LaTeX; by default tab:topics.")] = None,
+    table_language: Annotated[
+        FigureLanguages, typer.Option(help="The language of its headings; auto is zh for Chinese texts, otherwise en.")
+    ] = FigureLanguages.auto,
     excel: Excel = False,
     allow: Allow = None,
     overwrite: Overwrite = False,
@@ -323,9 +331,9 @@ def export(
     """Write the topics of a run for people or for another program.
 
     topics, words and documents are tables: .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex (LaTeX), .md (Markdown) or
-    .html. pyldavis is a .json file with the arguments of pyLDAvis.prepare, topicwizard a .joblib file for
-    topicwizard.app.load_app, and datamapplot an .npz file with coordinates and labels for DataMapPlot. word2vec is a
-    .txt file with the vectors of words and topics in one space.
+    .html. A .tex or .md table of topics can go into a paper as it is. pyldavis is a .json file with the arguments of
+    pyLDAvis.prepare, topicwizard a .joblib file for topicwizard.app.load_app, and datamapplot an .npz file with
+    coordinates and labels for DataMapPlot. word2vec is a .txt file with the vectors of words and topics in one space.
     """
     if to in _ENDINGS:
         if not out.name.endswith(_ENDINGS[to]):
@@ -333,7 +341,19 @@ def export(
         check_new(out, overwrite)
     else:
         check_table(out, overwrite)
-    _export(open_topics(run, allow), to, out, words, texts, excel)
+    is_for_print = to is Target.topics and out.suffix.lower() in (".tex", ".md")
+    if not is_for_print and not (caption is label is None and table_language is FigureLanguages.auto):
+        raise InputError(
+            "`caption`, `label` and `table_language` are those of a .tex or .md table of topics; give such a file, or "
+            "leave them out"
+        )
+    view = open_topics(run, allow)
+    if is_for_print:
+        table = view.publication_table(words or 10, table_language=table_language.value)
+        named = {name: value for name, value in (("caption", caption), ("label", label)) if value is not None}
+        replace(table, **named).save(out)
+    else:
+        _export(view, to, out, words or 20, texts, excel)
     logger.info("wrote %s", out)
 
 

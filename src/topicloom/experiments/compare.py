@@ -36,6 +36,8 @@ from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
 from ..settings import check_settings, settings_as_text
 from ..text.strings import load_array, write_array
+from ..topics.publication import TableLanguage, comparison_for_print, model_title
+from ..topics.publication import table_language as chosen_table_language
 from ..topics.saved import CONFIG
 from ..topics.shares import holm
 from .jobs import (
@@ -52,6 +54,7 @@ from .jobs import (
 
 if TYPE_CHECKING:
     from ..reports.comparison_page import PageContent
+    from ..topics.table import Table
 
 logger = logging.getLogger("topicloom")
 
@@ -352,6 +355,36 @@ class Comparison:
             lines.append(line)
         return lines
 
+    def publication_table(self, on: str = "test", *, table_language: TableLanguage = "auto") -> Table:
+        """Return a table that can go into a paper as it is: mean ± standard deviation, the best means in bold.
+
+        It has the measures that the table in the terminal shows. `save("comparison.tex")` writes it for booktabs, and
+        `save("comparison.md")` for Markdown.
+
+        Args:
+            on: "validation" or "test".
+            table_language: "en" or "zh", of headings and caption; "auto" is "en".
+
+        Raises:
+            SettingError: an unknown part or language.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
+            >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=2)
+            >>> list(found.publication_table().columns)[:3]
+            ['$K$', 'NPMI (documents)', 'diversity']
+        """
+        from ..models import REGISTRY
+
+        language = chosen_table_language(table_language)
+        classes = {name.lower(): name for name in REGISTRY}
+        shown = [name for name in self.measures if CATALOGUE[name].column and name != "seconds"]
+        return comparison_for_print(
+            self.table(on), shown, {name: model_title(name, classes) for name in self.models}, self.seeds, on,
+            self.documents[on], language,
+        )  # fmt: skip
+
     def paired(self, measure: str, against: str, on: str = "test") -> list[Row]:
         """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
 
@@ -552,6 +585,7 @@ class Comparison:
     ) -> None:
         """Write comparison.csv and index.html into a directory, which is made if it does not exist.
 
+        comparison.tex and comparison.md have the figures on test documents as tables for a paper.
         With several numbers of topics, n_topics.png shows the measures by their number, if matplotlib is installed.
 
         Args:
@@ -577,6 +611,9 @@ class Comparison:
         for name, text in {"comparison.csv": table, "index.html": page(content, language, labels, font)}.items():
             with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
+        for_print = self.publication_table(table_language=language)
+        for name in ("comparison.tex", "comparison.md"):
+            for_print.save(target / name)
         if len(self.n_topics) > 1:
             with suppress(ImportError):
                 from ..reports import figures

@@ -185,6 +185,14 @@ class Measure:
         """Whether its values are whole numbers."""
         return bool(self.count_of)
 
+    @property
+    def depends_on_documents(self) -> bool:
+        """Whether a comparison measures it on held-out documents; else it is the same for all of them.
+
+        Coherence counts words in the training documents, and diversity reads the topics alone.
+        """
+        return bool(self.needs & {"theta", "likelihood", "labels", "divergence", "latent means"})
+
 
 def measures_of(use: Use) -> dict[str, Measure]:
     """Return the measures that are used for something, by name, in the order of the catalogue."""

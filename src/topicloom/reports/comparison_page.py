@@ -19,7 +19,7 @@ from ..display import as_markup
 from ..errors import MissingExtraError
 from ..metrics import CATALOGUE
 from . import comparison_words as words
-from .wording import N_TOPICS, NUMBER_OF_TOPICS, Language, joined, title_of
+from .wording import N_TOPICS, NUMBER_OF_TOPICS, Language, Phrase, joined, title_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,9 +151,10 @@ def page(
     about = words.ABOUT(language, size=_size(found, language), parts=as_markup(documents))
     body = [
         f"<h1>{words.TITLE(language)}</h1>", f"<p>{about}</p>", *_versions(found, language), *_failed(found, language),
-        *_heading(words.VALIDATION(language), words.CHOOSE(language)), _table(found, "validation", language),
+        *_table(found, "validation", words.VALIDATION, words.CHOOSE, language),
+        *_once(found, language),
         *_n_topics(found, language, *look),
-        *_heading(words.TEST(language), words.REPORT(language)), _table(found, "test", language),
+        *_table(found, "test", words.TEST, words.REPORT, language),
         *_heading(words.EVERY_FIT(language), words.MEASURED_ON_TEST(language)), _plots(found, *look),
         *_paired(found, language),
         *_heading(words.TOPICS(language), words.OF_FIRST_SEED(language)), *_topics(found, language),
@@ -194,14 +195,39 @@ def _failed(found: PageContent, language: Language) -> list[str]:
     return [f"<p>{said}</p><ul>{items}</ul>"]
 
 
-def _table(found: PageContent, part: str, language: Language) -> str:
-    lines = found.tables[part]
+def measures_once(measures: Sequence[str]) -> list[str]:
+    """Return the measures that are the same for all held-out documents."""
+    return [name for name in measures if not CATALOGUE[name].depends_on_documents]
+
+
+def measures_of_parts(measures: Sequence[str]) -> list[str]:
+    """Return the measures that depend on the held-out documents."""
+    return [name for name in measures if CATALOGUE[name].depends_on_documents]
+
+
+def _once(found: PageContent, language: Language) -> list[str]:
+    """Return the table of what does not depend on the part."""
+    names = measures_once(found.measures)
+    if not names:
+        return []
+    shown = _rows(found.tables["test"], names, language)
+    return [*_heading(words.ONCE(language), words.ONCE_NOTE(language)), shown]
+
+
+def _table(found: PageContent, part: str, title: Phrase, note: Phrase, language: Language) -> list[str]:
+    names = measures_of_parts(found.measures)
+    shown = _rows(found.tables[part], names, language) if names else ""
+    return [*_heading(title(language), note(language)), shown] if names else []
+
+
+def _rows(lines: Sequence[Row], measures: Sequence[str], language: Language) -> str:
+    """Return a table of measures, with the best mean of each number of topics in bold."""
     titles = [words.MODEL(language), NUMBER_OF_TOPICS(language)]
-    titles += [title_of(CATALOGUE[name], language) for name in found.measures]
+    titles += [title_of(CATALOGUE[name], language) for name in measures]
     rows = []
     for line in lines:
         columns = []
-        for name in found.measures:
+        for name in measures:
             rivals = [other[name] for other in lines if other["n_topics"] == line["n_topics"]]
             better = CATALOGUE[name].better
             known = [value * better for value in rivals if value is not None]

@@ -34,11 +34,24 @@ FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md"
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "\n": " ", "\r": " ", "\t": " ",
+    "|": r"\textbar{}", "\n": " ", "\r": " ", "\t": " ", "±": r"$\pm$", "–": "--", "—": "---", "−": "$-$",
+    # At the start of a row, these would be arguments of the end of the row before.
+    "[": "{[}", "]": "{]}", "*": "{*}",
 }  # fmt: skip
+# Characters that pdfTeX has no glyphs for: Chinese, Japanese and Korean, which ctex has fonts for, and other scripts.
+_EAST_ASIAN = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+_OTHER_SCRIPT = re.compile("[\u0250-\u10ff\u1200-\u1dff\U0001f000-\U0001faff]")
+_NEGATIVE = re.compile(r"-(?=\d+(?:\.\d+)?\b)")
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?: ± \d[\d,]*(?:\.\d+)?)?")
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|~#"} | {
     "<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " ", "\t": " ",
 }  # fmt: skip
+
+
+class Strong(str):
+    """A cell that LaTeX and Markdown set in bold."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +61,8 @@ class Table:
     Attributes:
         columns: name -> values, each a text, a number, a date, a list of words, or None where there is none.
         title: a sentence about the table.
+        caption, label: those of the table in LaTeX and Markdown; "" is none.
+        decimals: the decimal places of fractions as text; None shows four digits.
 
     Examples:
         >>> from topicloom.topics.table import Table
@@ -67,6 +82,9 @@ class Table:
 
     columns: Mapping[str, Sequence[Any]]
     title: str = ""
+    caption: str = ""
+    label: str = ""
+    decimals: int | None = None
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], title: str = "", columns: Sequence[str] = ()) -> Table:
@@ -95,7 +113,12 @@ class Table:
 
     def lines(self) -> list[list[str]]:
         """Return the rows as text, for people to read."""
-        return [[as_text(value) for value in row.values()] for row in self.rows()]
+        return [[self._cell(value) for value in row.values()] for row in self.rows()]
+
+    def _cell(self, value: Any) -> str:
+        if isinstance(value, float) and value == value and self.decimals is not None:
+            return f"{value:.{self.decimals}f}"
+        return value if isinstance(value, Strong) else as_text(value)
 
     def __repr__(self) -> str:
         lines = [list(map(as_cell, line)) for line in (self.columns, *(row.values() for row in self.rows()))]
@@ -139,19 +162,26 @@ class Table:
         head = _line(self.columns, _MARKDOWN, " | ")
         sides = " | ".join("---:" if side == "r" else "---" for side in self._sides())
         lines = (_line(line, _MARKDOWN, " | ") for line in self.lines())
-        return "\n".join(f"| {line} |" for line in (head, sides, *lines)) + "\n"
+        above = f"Table: {self.caption.replace('$', '')}\n\n" if self.caption else ""  # as pandoc reads it
+        return above + "\n".join(f"| {line} |" for line in (head, sides, *lines)) + "\n"
 
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return a LaTeX table, which needs \usepackage{booktabs}.
 
-        Long texts are broken into lines: their columns share .6 of the width of the line.
+        Long texts are broken into lines: their columns share .6 of the width of the line. A comment says what a table
+        with Chinese or with other scripts needs.
 
         Args:
-            caption: the caption; with it or a label, the table floats.
-            label: the name by which \ref finds the table.
+            caption: the caption; with it or a label, the table floats. None is that of the table, if it has one.
+            label: the name by which \ref finds the table; None is that of the table.
         """
+        caption, label = (
+            self.caption or None if caption is None else caption,
+            self.label or None if label is None else label,
+        )
         lines = self.lines()
-        rows = [_line(line, _LATEX, " & ") + r" \\" for line in (list(self.columns), *lines)]
+        head = [_heading(name) for name in self.columns]
+        rows = [" & ".join(cells) + r" \\" for cells in (head, *([_in_latex(cell) for cell in line] for line in lines))]
         lengths = [max(map(len, column)) for column in zip(*lines, strict=True)] or [0] * len(self.columns)
         long = [length > _LONG_CELL for length in lengths]
         wide = rf"p{{{0.6 / max(1, sum(long)):.2g}\linewidth}}"
@@ -162,9 +192,10 @@ class Table:
         ]  # fmt: skip
         if caption is None and label is None:
             return "\n".join(body) + "\n"
-        above = [] if caption is None else [rf"\caption{{{_escaped(caption, _LATEX)}}}"]
+        above = [] if caption is None else [rf"\caption{{{_heading(caption)}}}"]
         above += [] if label is None else [rf"\label{{{label}}}"]
-        return "\n".join([r"\begin{table}", r"\centering", *above, *body, r"\end{table}"]) + "\n"
+        float_of = "\n".join([r"\begin{table}", r"\centering", *above, *body, r"\end{table}"]) + "\n"
+        return "".join(f"% {line}\n" for line in _needs(float_of)) + float_of
 
     def save(self, path: str | Path, *, excel: bool = False) -> None:
         """Write the table to a file, whose name's end is one of .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex, .md
@@ -236,6 +267,10 @@ class Table:
 
         def side(values: Sequence[Any]) -> str:
             known = [value for value in values if value is not None]
+            if self.decimals is not None:  # numbers may be texts, such as 0.51 ± 0.02
+                known = [value for value in known if value != "–"]
+                if known and all(isinstance(value, str) and _NUMBER.fullmatch(value) for value in known):
+                    return "r"
             return "r" if known and all(isinstance(value, int | float) for value in known) else "l"
 
         return [side(values) for values in self.columns.values()]
@@ -275,7 +310,38 @@ def _plain(value: Any) -> Any:
 
 
 def _line(cells: Any, escapes: Mapping[str, str], between: str) -> str:
-    return between.join(_escaped(cell, escapes) for cell in cells)
+    written = (_escaped(cell.replace("$K$", "K"), escapes) for cell in cells)
+    return between.join(
+        f"**{text}**" if isinstance(cell, Strong) else text for cell, text in zip(cells, written, strict=True)
+    )
+
+
+def _in_latex(cell: str) -> str:
+    """Return a cell in LaTeX: escaped, numbers with a minus sign and not a hyphen, and bold if it is strong."""
+    text = _escaped(cell, _LATEX)
+    if _NUMBER.fullmatch(cell):
+        text = _NEGATIVE.sub("$-$", text)
+    return rf"\textbf{{{text}}}" if isinstance(cell, Strong) else text
+
+
+def _heading(text: str) -> str:
+    """Return a heading or a caption in LaTeX, in which $K$ stays."""
+    return "$K$".join(_escaped(part, _LATEX) for part in text.split("$K$"))
+
+
+def _needs(latex: str) -> list[str]:
+    """Return what a LaTeX table needs in the preamble of a document."""
+    if _EAST_ASIAN.search(latex):
+        return [
+            r"\usepackage{booktabs}",
+            r"Chinese: compile with XeLaTeX or LuaLaTeX, and \usepackage[UTF8]{ctex} or the xeCJK package with a font.",
+        ]
+    if _OTHER_SCRIPT.search(latex):
+        return [
+            r"\usepackage{booktabs}",
+            r"Compile with XeLaTeX or LuaLaTeX, and a font (fontspec) with these characters.",
+        ]
+    return [r"\usepackage{booktabs}"]
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:

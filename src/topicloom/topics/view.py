@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy, Method
     from .language_model import LanguageModelAnswers
     from .naming import Namer, Phrase, Rule
+    from .publication import TableLanguage
     from .rating import RatingQuestion, TopicRatings
     from .shares import ByGroup
     from .trends import OverTime
@@ -376,6 +377,30 @@ class Topics:
             (3, 8)
         """
         return self.table(n_words, n_documents).to_pandas()
+
+    def publication_table(self, n_words: int = 10, *, table_language: TableLanguage = "auto") -> Table:
+        """Return a table of the topics that can go into a paper as it is.
+
+        It has their names, or numbers if no topic was given a name, their words, share in percent and coherence (NPMI)
+        with two decimals, a caption and a label. `save("topics.tex")` writes it for booktabs, and `save("topics.md")`
+        for Markdown.
+
+        Args:
+            n_words: the number of words of a topic.
+            table_language: "en" or "zh", of headings and caption; "auto" is "zh" if the texts are Chinese, else "en".
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> list(topics.publication_table().columns)
+            ['Topic', 'Words', 'Share (%)', 'NPMI']
+        """
+        from .publication import table_language as chosen
+        from .publication import topics_for_print
+
+        language = chosen(table_language, self.corpus.tokenizer)
+        return topics_for_print(self.table(n_words, 1), self.given_names, len(self.documents), language)
 
     def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:
         """Return the words that stand for a topic with their probabilities p(w|k), best first.
