@@ -45,9 +45,6 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert call(*arguments, "--quiet").output == ""
     assert found["failed"] == []
     assert [row["fits"] for row in found["test"]] == [2] * 4
-    fewer = call(*arguments[:4], "--models", "lda:epochs=2", "--topics", 2, *arguments[8:])
-    assert f"{out} has finished fits of gsm:epochs=2 and 3 topics, which the tables and the page leave" in fewer.stderr
-    assert "compare --models lda:epochs=2,gsm:epochs=2 --topics 2,3 --seeds 2 with the same --out" in fewer.stderr
     for measure in ("document_npmi", "topic_diversity", "c_v"):  # as they are shown once
         assert [row[measure] for row in found["validation"]] == [row[measure] for row in found["test"]]
     page = (out / "index.html").read_text(encoding="utf-8")
@@ -61,6 +58,9 @@ def test_compare(texts, tmp_path, monkeypatch):
     )
     assert rf"\textbf{{{shown}}}" in latex
     assert latex.count("GSM (epochs=2)") == 2
+    fewer = call(*arguments[:4], "--models", "lda:epochs=2", "--topics", 2, *arguments[8:])
+    assert f"{out} has finished fits of gsm:epochs=2 and 3 topics, which the tables and the page leave" in fewer.stderr
+    assert "compare --models lda:epochs=2,gsm:epochs=2 --topics 2,3 --seeds 2 with the same --out" in fewer.stderr
     assert found["validation"][0].keys() >= {"model", "n_topics", "nmi", "accuracy", "c_v", "topic_distance"}
 
 

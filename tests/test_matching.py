@@ -156,3 +156,15 @@ def test_runs_views_and_models_can_be_matched(tmp_path):
     assert len(from_model.new) <= 1
     with pytest.raises(InputError, match="does not exist"):
         view.match(tmp_path / "none")
+
+
+def test_runs_of_few_documents_are_warned_of(caplog):
+    texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
+    small = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+    large = tl.Topics(tl.LDA(3, random_state=0).fit(texts * 10), texts)
+    large.match(large)
+    assert not caplog.messages
+    large.match(small)
+    assert [message.partition(",")[0] for message in caplog.messages] == ["the old run has 3 topics of 24 documents"]
+    small.match(large)
+    assert caplog.messages[1].startswith("the new run has 3 topics of 24 documents")

@@ -588,8 +588,9 @@ def test_answers_that_are_refused(service, planned, says):
 
 def test_a_service_that_stays_busy_is_left(service, monkeypatch):
     monkeypatch.setattr(services, "_PATIENCE", 0.2)
+    monkeypatch.setattr(services, "_UNREACHABLE", 0.1)
     Stub.plan = [503] * 99
-    with pytest.raises(InputError, match=r"does not answer \(503 .*try again later"):
+    with pytest.raises(InputError, match=r"does not answer \(503 .*or try again later"):
         TextEncoder.of(service)
     with pytest.raises(InputError, match="does not answer"):
         TextEncoder.of("http://127.0.0.1:9/v1#small")

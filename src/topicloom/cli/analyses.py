@@ -362,9 +362,11 @@ def match(
     check_table(out, overwrite)
     mention_edits(run)
     from ..topics.matching import match as match_topics
+    from ..topics.matching import warn_of_few_documents
     from ..topics.saved import read_topics
 
     new, old = read_topics(run), read_topics(old_run)
+    warn_of_few_documents(len(new.components), new.n_documents, len(old.components), old.n_documents)
     found = match_topics(
         new.components, new.vocabulary, old.components, old.vocabulary, threshold=threshold, names=new.topic_names,
         old_names=old.topic_names, given=old.given_names,

@@ -198,16 +198,17 @@ def rate(
     if as_json:
         print_json({"run": str(run), **found.to_dict()})
         return
+    named = any(view.given_names)  # other names only repeat the first words
     rows = (
         [
             str(row["topic"]),
             *map(_share, (row["word_intrusion"], row["document_fit"])),
-            row["name"],
+            *([row["name"]] if named else []),
             " ".join(row["words"]),
         ]
         for row in found.table().rows()
     )
-    print_table(["topic", "words", "documents", "name", "top words"], rows, n_numbers=3)
+    print_table(["topic", "words", "documents", *(["name"] if named else []), "top words"], rows, n_numbers=3)
     typer.echo()
     for line in found.lines():
         typer.echo(line)

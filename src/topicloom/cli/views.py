@@ -350,8 +350,8 @@ def export(
     view = open_topics(run, allow)
     if is_for_print:
         table = view.publication_table(words or 10, table_language=table_language.value)
-        named = {name: value for name, value in (("caption", caption), ("label", label)) if value is not None}
-        replace(table, **named).save(out)
+        caption, label = table.caption if caption is None else caption, table.label if label is None else label
+        replace(table, caption=caption, label=label).save(out)
     else:
         _export(view, to, out, words or 20, texts, excel)
     logger.info("wrote %s", out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ from ..errors import InputError, SettingError
 
 _OPENAI_KEY, _OPENAI = "OPENAI_API_KEY", "api.openai.com"
 _SECONDS, _PATIENCE = 60.0, 120.0  # for an answer, and for all attempts at one request
+_UNREACHABLE = 5.0  # seconds for all attempts, if there is no such host, or nothing listens there
 _FIRST_PAUSE = 1.0
 _TRANSIENT = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 _REFUSES = (400, 413, 422)
@@ -80,7 +82,8 @@ class Service:
             InputError: the service cannot be reached, stays busy, or refuses the key or the address.
         """
         body = json.dumps(content).encode()
-        end, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        began, pause = time.monotonic(), _FIRST_PAUSE
+        end = began + self._patience
         while True:
             wait = pause
             try:
@@ -99,9 +102,14 @@ class Service:
                     raise InputError(f"{self.address} answers: {reason}{about}") from None
                 wait = max(wait, _asked_pause(error))
             except (OSError, ValueError) as error:  # no connection, too slow, or an answer that is cut off
-                reason = " ".join(str(getattr(error, "reason", error)).split()) or type(error).__name__
+                cause = getattr(error, "reason", error)
+                reason = " ".join(str(cause).split()) or type(error).__name__
+                if isinstance(cause, ConnectionRefusedError | socket.gaierror):
+                    end = min(end, began + _UNREACHABLE)
             if time.monotonic() + wait > end:
-                raise InputError(f"{self.address} does not answer ({reason:.200}); try again later")
+                raise InputError(
+                    f"{self.address} does not answer ({reason:.200}); check the address, or try again later"
+                )
             time.sleep(wait)
             pause = min(2 * pause, 30.0)
 

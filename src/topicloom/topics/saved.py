@@ -72,6 +72,7 @@ class SavedTopics:
         word_counts: (V,) tokens of each word in the training corpus.
         names: the name that each topic was given, None for one without; None if no topic was named.
         spellings: how texts write words whose form in the vocabulary is another one: {"strasse": "straße"}.
+        n_documents: the number of training documents that are not empty; None if it is not known.
     """
 
     components: npt.NDArray[Any]
@@ -79,6 +80,7 @@ class SavedTopics:
     word_counts: npt.NDArray[Any]
     names: list[str | None] | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
+    n_documents: int | None = None
 
     @cached_property
     def words(self) -> list[str]:
@@ -210,7 +212,7 @@ def read_topics(directory: str | Path) -> SavedTopics:
     if names is not None and (not isinstance(names, list) or len(names) != len(components)):
         raise ModelFileError.of(folder / CONFIG, "is damaged: its topics and their names differ in number")
     try:
-        return SavedTopics(components, words, counts, names, read_spellings(config))
+        return SavedTopics(components, words, counts, names, read_spellings(config), config["n_documents"])
     except ValueError as error:
         raise ModelFileError.of(folder / CONFIG, f"is damaged: {error}") from None
 

@@ -28,7 +28,7 @@ from ..text import Pretokenized
 from ..text.tokenizing import excerpt, fold_of, with_allowed, without_html
 from .document_topics import DocumentTopics
 from .edits import Numbering, moved, numbers_in
-from .matching import DEFAULT_THRESHOLD, Matches, match
+from .matching import DEFAULT_THRESHOLD, Matches, match, warn_of_few_documents
 from .saved import ANSWERS, CONFIG, SavedTopics, find_model, load_model, load_model_of, read_stored, read_topics
 from .search import VectorSearch, with_encoder
 from .table import Table, document_table
@@ -933,10 +933,11 @@ class Topics:
             >>> later.match(topics)
             Matches(3 topics matched, 0 new, 0 gone)
         """
-        components, vocabulary, names, given = _topics_and_names(other)
+        old = _saved_topics(other)
+        warn_of_few_documents(len(self.components), self._topics.n_documents, len(old.components), old.n_documents)
         return match(
-            self.components, self.vocabulary, components, vocabulary, threshold=threshold, names=self.names,
-            old_names=names, given=given,
+            self.components, self.vocabulary, old.components, old.vocabulary, threshold=threshold, names=self.names,
+            old_names=old.topic_names, given=old.given_names,
         )  # fmt: skip
 
     # Words and topics as vectors of one space.
@@ -1698,16 +1699,15 @@ class Topics:
         return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
 
 
-def _topics_and_names(other: Any) -> tuple[Array, list[str], list[str], list[str | None]]:
-    """Return the topics, the words, the names and the names that people gave, of a run, a view or a model."""
+def _saved_topics(other: Any) -> SavedTopics:
+    """Return the topics of a run, a view or a model."""
     if isinstance(other, str | Path):
-        saved = read_topics(other)
-        return saved.components, saved.vocabulary, saved.topic_names, saved.given_names
+        return read_topics(other)
     if isinstance(other, Topics):
-        return other.components, other.vocabulary, other.names, other.given_names
+        return other._topics
     if not hasattr(other, "components_"):
         raise SettingError(f"`other` should be an older run, as a path, a view or a fitted model; it is {other!r:.60}")
-    return np.asarray(other.components_), list(other.vocabulary_), other.topic_names_, other.given_names
+    return _topics_of(other)
 
 
 def _each(topics: Any) -> list[Any]:
@@ -1728,8 +1728,9 @@ def _fitted(model: Any) -> Any:
 
 def _topics_of(model: Any) -> SavedTopics:
     return SavedTopics(
-        model.components_, model.vocabulary_, model.word_counts_, model.given_names, getattr(model, "spellings_", {})
-    )
+        model.components_, model.vocabulary_, model.word_counts_, model.given_names, getattr(model, "spellings_", {}),
+        getattr(model, "n_documents_", None),
+    )  # fmt: skip
 
 
 def _itself(model: Any) -> Any:  # which can be pickled, as a lambda cannot
