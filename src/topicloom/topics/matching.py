@@ -27,8 +27,8 @@ Array = npt.NDArray[Any]
 DEFAULT_THRESHOLD = 0.2
 WEAK_MATCH = 0.35  # below it, many partners are right, and many others are wrong
 _LEAST_SHARED = 0.5  # the probability that the shared words should have in the topics of each run
-# For each topic. Of 20 topics (variational LDA, news), none found a partner in a run of 5,000 documents with 15 documents
-# for each topic, and 1 to 4 with 30 to 100.
+# For each topic. Of 20 topics (variational LDA, news), none found a partner in a run of 5,000 documents with 15
+# documents for each topic, and 1 to 4 with 30 to 100.
 _FEW_DOCUMENTS = 50
 _HARDLY_SHARED = 0.1  # below it, the runs have different subjects or languages
 
