@@ -150,7 +150,9 @@ def documents_in(
         SettingError: a format, an encoding or another setting is not known.
         MissingExtraError: a .parquet, .xlsx, .docx or .pdf file is to be read, and its package is not installed.
     """
-    sources = [source] if isinstance(source, str | Path) else list(source)
+    if isinstance(source, str | Path) or not isinstance(source, Iterable):
+        source = [as_path(source, "source")]
+    sources = list(source)
     base = Input(None, _checked_encoding(options.encoding), options.errors)
     if options.errors not in _ERRORS:
         raise SettingError(f"`errors={options.errors!r}` is not known; {nearest(options.errors, _ERRORS)}")
