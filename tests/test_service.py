@@ -611,6 +611,7 @@ def test_edits_are_applied_and_stored(run, tmp_path):
         ([{"rename": {"0": ""}}], "the name of topic 0 is empty"),
         ([{"rename": {"0": "x" * 300}}], "at most 200"),
         ([{"split": 0}], "cannot be split here"),
+        ([{"add": 1}], "cannot be added here"),
         ([{"open": "/etc/passwd"}], "give each edit one of"),
         ([{"merge": [0, 1]}] * 1_001, "send at most 1,000"),
     ],

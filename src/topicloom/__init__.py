@@ -65,6 +65,8 @@ if _TYPE_CHECKING:
     from .models.loading import load as load
     from .models.neural import NeuralTopicModel as NeuralTopicModel
     from .reports import figures as figures
+    from .reports.updating import Update as Update
+    from .reports.updating import update as update
     from .topics.document_topics import DocumentTopics as DocumentTopics
     from .topics.view import Topics as Topics
     from .training.callbacks import Callback as Callback
@@ -116,6 +118,8 @@ _MODULES = {
     "NeuralTopicModel": ".models.neural",
     "VariationalTopicModel": ".models.autoencoders",
     "load": ".models.loading",
+    "Update": ".reports.updating",
+    "update": ".reports.updating",
     "DocumentTopics": ".topics.document_topics",
     "Topics": ".topics.view",
     "Callback": ".training.callbacks",

@@ -37,6 +37,9 @@ COMMANDS = {
         "apply",
         "Measure a run (coherence, diversity, completion perplexity, ...); print a table and add it to metrics.json.",
     ),
+    "update": CommandEntry(
+        "apply", "Add documents to a run, say what is new in them, and learn new topics beside the old ones if asked."
+    ),
     "documents": CommandEntry("show", "Show documents of a topic, with the words in them that are most typical of it."),
     "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
     "find": CommandEntry(

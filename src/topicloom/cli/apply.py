@@ -1,4 +1,4 @@
-"""Commands that use a run on documents: infer and evaluate."""
+"""Commands that use a run on documents: infer, evaluate and update."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from .options import (
     Encoder,
     Excel,
     Overwrite,
+    Quiet,
     QuietNotes,
     Reading,
     Run,
@@ -31,7 +32,7 @@ from .options import (
     read_names,
     vectors_or_encoder,
 )
-from .shell import command, exact_stdout, print_evaluation, print_json
+from .shell import command, exact_stdout, print_evaluation, print_json, print_table
 from .train import reading_of
 
 if TYPE_CHECKING:
@@ -203,6 +204,69 @@ def evaluate(
     path = evaluate_run(run, request, show)
     if path is not None:
         logger.info("written to %s", path)
+
+
+@command(
+    panels={
+        "Documents": ("keep_repeated", "document_vectors", "encoder"),
+        "Model": ("device", "allow"),
+        "Output": ("overwrite", "quiet", "as_json"),
+    }
+)
+def update(
+    run: Run,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="NEW_TEXTS", help="A corpus that prepare wrote, or any text that prepare takes."),
+    ],
+    options: Reading,
+    new_topics: Annotated[
+        int, typer.Option(min=0, help="Topics to learn from the documents that the old ones explain badly.")
+    ] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the new run is written; by default, RUN is replaced.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of the new topics.")] = 0,
+    keep_repeated: Annotated[
+        bool, typer.Option("--keep-repeated", help="Add documents again that the run has already.")
+    ] = False,
+    document_vectors: DocumentVectors = None,
+    encoder: Encoder = None,
+    force: Force = False,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add documents to a run, say what is new in them, and learn new topics beside the old ones if asked."""
+    file = one_or_several(files)
+    check_source(file, options)
+    mention_edits(run)
+    from ..reports.updating import update as update_run
+
+    found = update_run(
+        run, file if isinstance(file, str) else tuple(file), new_topics=new_topics, out=out,
+        reading=reading_of(options), vectors=vectors_or_encoder(file, options, document_vectors, encoder),
+        encoder=encoder, keep_repeated=keep_repeated, random_state=seed, device=device, allow=allow or (),
+        overwrite=overwrite, force=force,
+    )  # fmt: skip
+    if as_json:
+        print_json({"run": str(out or run), **found.as_json(), "topics": list(found.table().rows())})
+    elif not quiet:
+        rows = (
+            [
+                str(row["topic"]),
+                row["name"],
+                "new" if row["new"] else "",
+                *(f"{100 * row[each]:.1f} %" for each in ("before", "added")),
+            ]
+            for row in found.table().rows()
+        )
+        print_table(["topic", "name", "", "before", "added"], rows, n_numbers=1)
+    for sentence in found.sentences():
+        logger.info("%s", sentence)
+    logger.info("the run is in %s", out or run)
 
 
 def _inferred(

@@ -1,9 +1,9 @@
-"""Edits of a fitted model: topics that people merged, dropped, renamed or split.
+"""Edits of a fitted model: topics that people merged, dropped, renamed, split or added.
 
 An edited model is the trained model with an edited network and a list of edits. The trained network infers theta, and
 the steps of the edits are applied to it (nn/edited.py). An edited model is used, saved and loaded like any other.
 `Editor` applies edits to a network and to documents whose topics are known. `fit_parts` splits a topic by LDA of the
-tokens that it has in each document.
+tokens that it has in each document. `fit_added` learns topics beside those that there are.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..errors import InputError
 from ..messages import counted
-from ..nn.edited import EditedNetwork, Regroup, SplitTopic, topic_counts
+from ..nn.edited import AddedTopics, EditedNetwork, Regroup, SplitTopic, Step, topic_counts
 from ..nn.execution import full_precision
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
-from ..nn.sparse import Batch
+from ..nn.sparse import TINY, Batch
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed, translated
 from ..topics.hierarchy import hierarchy
@@ -81,6 +81,9 @@ def prepared_edits(
     if matching is None:
         return checked
     numbers = {old: new for old, new in enumerate(matching) if new is not None}
+    checked = [
+        {name: value for name, value in edit.items() if name != "rows"} for edit in checked
+    ]  # of other documents
     result = translated(checked, numbers, len(matching), n_topics)
     for sentence in result.left_out:
         logger.warning("%s", sentence)
@@ -123,6 +126,8 @@ class Editor:
             self.names = renamed(self.names, edit["rename"], self.numbering)
         elif "split" in edit:
             edit = self._split(edit)
+        elif "add" in edit:
+            self._add_topics(edit)
         else:
             edit = self._regroup(edit)
         self.edits.append(edit)
@@ -173,7 +178,21 @@ class Editor:
         self.numbering = self.numbering.after_split(edit["into"])
         return edit
 
-    def _add(self, step: Regroup | SplitTopic) -> None:
+    def _add_topics(self, edit: Edit) -> None:
+        if self.corpus is None or self.documents is None:
+            raise InputError("topics can be added only with documents to learn them from; give `documents`")
+        corpus, documents, rows = self.corpus, self.documents, edit.get("rows")
+        if rows is not None:
+            if rows and max(rows) >= corpus.n_docs:
+                raise InputError(
+                    f"topics are to be learned from document {max(rows)}, and there are {corpus.n_docs:,} documents; "
+                    "leave out `rows`"
+                )
+            corpus, documents = corpus[rows], documents[rows]
+        self._add(fit_added(self.network, corpus, documents, edit).to(device_of(self.network.base)))
+        self.numbering = self.numbering.after_added(edit["add"])
+
+    def _add(self, step: Step) -> None:
         """Add a step to the network, and apply it to the topics of the documents."""
         before = self.network
         self.network = before.extended(step)
@@ -323,6 +342,74 @@ def _assignments(counts: sp.csr_array, n_parts: int, seed: int) -> tuple[Array, 
     return shares, weighted / weighted.sum(axis=0)
 
 
+# Added topics
+
+_EM_STEPS = 60
+_PRIOR_TOKENS = 1.0, 0.02  # of all old topics together, and of each new one: they decide where a document says little
+
+
+def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics, edit: Edit) -> AddedTopics:
+    """Learn topics beside those of a network, which are held.
+
+    In a document, the old topics are one distribution over the words, as its theta mixes them. EM divides the tokens
+    between this distribution and the new topics, so that these take the words that the old ones explain badly. LDA of
+    the documents is the start.
+
+    Args:
+        network: the network with the old topics.
+        corpus: documents over its words.
+        documents: their topics.
+        edit: "add" is the number of new topics n, and "random_state" the seed.
+
+    Returns:
+        the new topics, the largest first.
+
+    Raises:
+        InputError: there are too few documents.
+    """
+    n_new, theta = edit["add"], documents.theta
+    beta_t, _ = network.stages[-1]
+
+    def read(batch: Batch) -> Tensor:
+        assert batch.rows is not None
+        shares = beta_t.new_tensor(np.array(theta[batch.rows.cpu().numpy()], np.float32))  # (B, K)
+        return batch.counts.sampled_product(shares, beta_t)
+
+    known = np.concatenate([np.empty(0, np.float32), *each_batch(network.base, corpus, read)])
+    likely = sp.csr_array((known + TINY, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
+    rows = np.flatnonzero(~corpus.is_empty)
+    if len(rows) > _MOST_DOCUMENTS:
+        random = np.random.default_rng(edit["random_state"])
+        rows = np.sort(random.choice(rows, _MOST_DOCUMENTS, replace=False))
+    counts, likely = corpus.counts[rows].astype(np.float64), likely[rows]
+    words, columns = np.unique(counts.indices, return_inverse=True)
+    if len(rows) < n_new or len(words) < n_new:
+        raise InputError(
+            f"{counted(len(rows), 'document')} with {counted(len(words), 'different word')} are too few to learn "
+            f"{counted(n_new, 'topic')} from; give more documents, or ask for fewer topics"
+        )
+    tokens = np.bincount(columns, counts.data, len(words))  # (W,)
+    given = np.ones((1, len(words))) if n_new == 1 else _assignments(counts[:, words], n_new, edit["random_state"])[1]
+    topics = given * tokens + _ETA
+    topics /= topics.sum(axis=1, keepdims=True)
+    of_document = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))  # (N,)
+    to_documents = sp.csr_array((np.ones(counts.nnz), np.arange(counts.nnz), counts.indptr))  # (D, N)
+    to_words = sp.csr_array((np.ones(counts.nnz), (columns, np.arange(counts.nnz))), shape=(len(words), counts.nnz))
+    alpha = np.array([_PRIOR_TOKENS[0], *[_PRIOR_TOKENS[1]] * n_new])
+    shares = np.full((len(rows), 1 + n_new), 1 / (1 + n_new))
+    for _ in range(_EM_STEPS):
+        parts = shares[of_document] * np.column_stack([likely.data, topics[:, columns].T])  # (N, 1 + n)
+        parts *= (counts.data / parts.sum(axis=1))[:, None]
+        topics = (to_words @ parts[:, 1:]).T + _ETA
+        topics /= topics.sum(axis=1, keepdims=True)
+        shares = to_documents @ parts + alpha
+        shares /= shares.sum(axis=1, keepdims=True)
+    order = np.argsort(-shares[:, 1:].sum(axis=0), kind="stable")
+    found = np.full((len(corpus.vocabulary), n_new), 1e-12)
+    found[words] += topics[order].T
+    return AddedTopics(*(torch.tensor(np.float32(each)) for each in (found / found.sum(axis=0), alpha)))
+
+
 # Saved edits
 
 
@@ -345,7 +432,7 @@ def restored_edits(
         ValueError: the files do not fit together.
     """
     about = config["edited"]
-    steps: list[Regroup | SplitTopic] = []
+    steps: list[Step] = []
     for number, step in enumerate(about["steps"]):
         own = {
             name.removeprefix(f"steps.{number}."): tensor
@@ -368,9 +455,13 @@ def restored_edits(
     return edited, AppliedEdits(checked_edits(about["edits"]), numbering, names)
 
 
-def _step(kind: str, tensors: Mapping[str, Tensor]) -> Regroup | SplitTopic:
+def _step(kind: str, tensors: Mapping[str, Tensor]) -> Step:
     if kind == "regroup":
         return Regroup(tensors["assign"], tensors["shares"])
+    if kind == AddedTopics.kind:
+        if tensors["alpha"].shape != (1 + tensors["beta_t"].shape[1],):
+            raise ValueError(f"added topics in {WEIGHTS} have tensors of different sizes")
+        return AddedTopics(tensors["beta_t"], tensors["alpha"])
     beta_t = tensors["network.beta_t"]
     network = MeanFieldNetwork(*beta_t.shape)
     if tensors["network.alpha"].shape != network.alpha.shape:

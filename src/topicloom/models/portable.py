@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..nn.dirichlet_posteriors import LaplacePosterior, SparsePosterior
-from ..nn.edited import LEAST_KEPT_SHARE, EditedNetwork, Regroup
+from ..nn.edited import LEAST_KEPT_SHARE, AddedTopics, EditedNetwork, Regroup, SplitTopic
 from ..nn.encoders import BagEncoder, DirichletHead, WeibullHead
 from ..nn.execution import usual_device, without_gradients
 from ..nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
@@ -289,6 +289,8 @@ def _not_portable(owner: object) -> InputError:
 def _of_network(network: TopicNetwork) -> PortableInference:
     average = _numpy(network.prior_theta())
     if isinstance(network, EditedNetwork):
+        if any(isinstance(step, AddedTopics) for step in network.each_step()):
+            raise InputError("the inference of added topics cannot be written as arrays")
         steps = tuple(_step(network, number) for number in range(len(network.each_step())))
         return replace(_of_network(network.base), average=average, steps=steps)
     if isinstance(network, MeanFieldNetwork):
@@ -321,6 +323,7 @@ def _step(network: EditedNetwork, number: int) -> PortableRegroup | PortableSpli
     step = network.each_step()[number]
     if isinstance(step, Regroup):
         return PortableRegroup(_numpy(step.assign), _numpy(network.stages[number + 1][1]), LEAST_KEPT_SHARE)
+    assert isinstance(step, SplitTopic)
     return PortableSplit(int(step.topic), _scaled(network.stages[number][0]), _mean_field(step.network))
 
 

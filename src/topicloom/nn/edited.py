@@ -1,10 +1,10 @@
-"""EditedNetwork: a trained network whose topics people merged, dropped or split. It is for inference alone."""
+"""EditedNetwork: a trained network whose topics were merged, dropped, split or added. It is for inference alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 # A document whose remaining topics have a smaller total share after a drop gets the average shares. Such a small share
 # is mostly noise, and normalising would amplify it.
 LEAST_KEPT_SHARE = 0.01
+EM_STEPS = 30  # for the shares of added topics in a document
 
 
 class Regroup(nn.Module):
@@ -117,6 +118,58 @@ class SplitTopic(nn.Module):
         return torch.cat([changed, parts[:, 1:].to(columns.dtype)], dim=1)
 
 
+class AddedTopics(nn.Module):
+    """New topics beside the old ones, which stay as they are.
+
+    A token of a document comes from the old topics, as theta mixes them, or from a new one:
+    p(v | d) = s_0 sum_k theta_k beta_kv + sum_j s_j beta'_jv. EM estimates the shares s, which
+    have a Dirichlet prior.
+
+    Args:
+        beta_t: (V, n) the new topics, columns sum to 1.
+        alpha: (1 + n,) the tokens that the prior adds to all those of the old topics, and to those of each new one.
+    """
+
+    kind: ClassVar[str] = "add"  # the name in saved models
+    beta_t: Tensor  # (V, n)
+    alpha: Tensor  # (1 + n,)
+
+    def __init__(self, beta_t: Tensor, alpha: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("beta_t", beta_t)
+        self.register_buffer("alpha", alpha)
+
+    def words(self, topics: Tensor) -> Tensor:
+        """Return the topics (K + n, V), given the old ones (K, V)."""
+        return torch.cat([topics, self.beta_t.mT])
+
+    def average(self, shares: Tensor) -> Tensor:
+        """Return the average shares (K + n,), given the old ones (K,)."""
+        mean = self.alpha / self.alpha.sum()
+        return torch.cat([shares * mean[0], mean[1:]])
+
+    def theta(self, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+        """Return theta (B, K + n), given the old one.
+
+        Args:
+            theta: (B, K), rows sum to 1.
+            beta_t: (V, K) the old topics.
+            counts: the documents.
+        """
+        known = counts.sampled_product(theta.contiguous(), beta_t)  # (N,)
+        totals = self.alpha.sum() + counts.totals[:, None]  # (B, 1)
+        shares = (self.alpha / self.alpha.sum()).expand(counts.n_docs, -1)  # (B, 1 + n)
+        for _ in range(EM_STEPS):
+            old, new = shares[:, 0], shares[:, 1:].contiguous()
+            mass = old[counts.documents] * known + counts.sampled_product(new, self.beta_t) + TINY  # (N,)
+            part = counts.values / mass
+            tokens = torch.cat(
+                [(old * counts.sum_by_document(part * known))[:, None], new * counts.times(part, self.beta_t)], 1
+            )
+            shares = (self.alpha + tokens) / totals
+        return torch.cat([theta * shares[:, :1], shares[:, 1:]], 1)
+
+
 def topic_counts(topic: int, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
     """Return the part of each count that belongs to a topic, x_dv p(k | v, d), at the non-zeros: (N,).
 
@@ -128,6 +181,9 @@ def topic_counts(topic: int, theta: Tensor, beta_t: Tensor, counts: SparseCounts
     """
     mine = theta[counts.documents, topic] * beta_t[counts.indices, topic]  # (N,)
     return counts.values * mine / (counts.sampled_product(theta.contiguous(), beta_t) + TINY)
+
+
+Step: TypeAlias = Regroup | SplitTopic | AddedTopics
 
 
 @dataclass(frozen=True)
@@ -145,10 +201,10 @@ class EditedPosterior(Posterior):
         return self.base.divergence()
 
     def code(self) -> Tensor:
-        return super().code() if self.network.has_splits else self.base.code()
+        return super().code() if self.network.reads_words else self.base.code()
 
     def decode(self, code: Tensor) -> Tensor:
-        if self.network.has_splits:  # the parts of a topic depend on the words of a document
+        if self.network.reads_words:
             return super().decode(code)
         return self.network.edit(self.base.decode(code), self.batch.counts)
 
@@ -164,14 +220,14 @@ class EditedNetwork(TopicNetwork):
         stages: the stages of the network before the last step, if they are known.
 
     Attributes:
-        stages: the topics (V, K) and the average shares (K,) before each step and after the last one. Only splits need
-            the topics before them. Before other steps, an empty tensor replaces the topics.
+        stages: the topics (V, K) and the average shares (K,) before each step and after the last one. Only splits and
+            added topics need the topics before them. Before other steps, an empty tensor replaces the topics.
     """
 
     def __init__(
         self,
         base: TopicNetwork,
-        steps: Sequence[Regroup | SplitTopic],
+        steps: Sequence[Step],
         stages: Sequence[tuple[Tensor, Tensor]] | None = None,
     ) -> None:
         super().__init__()
@@ -190,18 +246,18 @@ class EditedNetwork(TopicNetwork):
                 self.stages.append((step.words(beta_t.mT).mT.contiguous(), step.average(average)))
         self.eval()
 
-    def extended(self, step: Regroup | SplitTopic) -> EditedNetwork:
+    def extended(self, step: Step) -> EditedNetwork:
         """Return a network with one more step."""
         return EditedNetwork(self.base, [*self.each_step(), step], self.stages)
 
-    def each_step(self) -> list[Regroup | SplitTopic]:
+    def each_step(self) -> list[Step]:
         """Return the steps."""
-        return [step for step in self.steps if isinstance(step, Regroup | SplitTopic)]
+        return [step for step in self.steps if isinstance(step, Step)]
 
     @property
-    def has_splits(self) -> bool:
-        """Whether a topic was split."""
-        return any(isinstance(step, SplitTopic) for step in self.steps)
+    def reads_words(self) -> bool:
+        """Whether a topic was split or added, whose shares depend on the words of a document."""
+        return any(isinstance(step, SplitTopic | AddedTopics) for step in self.steps)
 
     @property
     def bounds_tokens(self) -> bool:

@@ -32,7 +32,7 @@ from ..models.loading import load
 from ..settings import settings_as_json
 from ..text.strings import replace_surrogates
 from ..topics.document_topics import DocumentTopics, require_known
-from ..topics.edits import Edit, read_edits
+from ..topics.edits import Edit, EditsFile, read_edits, write_edits
 from ..topics.positions import MOST_PLACED
 from ..topics.saved import (
     ANSWERS,
@@ -69,6 +69,7 @@ logger = logging.getLogger("topicloom")
 
 DocTopics = Literal["csv", "parquet", "none"]
 
+UPDATES, TRAINED_ON = "updates", "trained_on"  # entries of metrics.json of a run that has got more documents
 _STAGED = ".new-run"  # the folder of a new run inside a directory with other files
 _WORDS_IN_TABLE = 25
 _MANY_DOCUMENTS = 5_000  # with which steps after training take seconds
@@ -153,6 +154,8 @@ def write(
     state: Path | None = None,
     again: str | None = None,
     answers: LanguageModelAnswers | None = None,
+    further: Mapping[str, Any] | None = None,
+    edits: EditsFile | None = None,
 ) -> dict[str, Any]:
     """Write the run of a model, and return the contents of metrics.json.
 
@@ -167,9 +170,11 @@ def write(
         state: a file with the final state of training, which the run keeps.
         again: the content of train.yaml; None writes none.
         answers: what language models said about the topics.
+        further: further entries of metrics.json, about updates.
+        edits: the edits of the model that the service has stored and that the run keeps.
     """
     options = options or RunOptions()
-    measured = measure(model, corpus, seconds) | {"source": source}
+    measured = measure(model, corpus, seconds) | {"source": source, **(further or {})}
     from ..topics.view import Topics
 
     with _new_run(folder) as staged:
@@ -196,10 +201,13 @@ def write(
             link_or_copy(state, staged / STATE)
         if again is not None:
             (staged / TRAINING_OPTIONS).write_text(again, encoding="utf-8", newline="\n")
+        if edits is not None:
+            write_edits(staged / EDITS, edits.edits, edits.fingerprint or model.fingerprint, sealed=True)
         if options.explorer:
             _say_step("writing the page", documents)
             _write_page(staged, folder.resolve().name, topics, options, measured)
-    _set_edits_aside(folder, model)
+    if edits is None:
+        _set_edits_aside(folder, model)
     return measured
 
 
@@ -357,7 +365,7 @@ def _replace_entries(folder: Path, staged: Path) -> None:
 def _take_along(folder: Path, staged: Path, others: Sequence[str]) -> None:
     """Copy the log of training, and other files, into a new run."""
     for name in others:
-        if (folder / name).is_file():
+        if (folder / name).is_file() and not (staged / name).exists():
             shutil.copyfile(folder / name, staged / name)
     for name in (NEW_LOG, LOG):
         if (folder / name).is_file():
@@ -416,16 +424,27 @@ def edited_topics(topics: Topics, path: Path | None, further: Iterable[Mapping[s
         raise InputError(f"{path}: {error}") from None
 
 
-def write_edited(run: Path, out: Path, topics: Topics, options: RunOptions | None = None) -> dict[str, Any]:
-    """Write the run of edited topics, and return the contents of its metrics.json.
+def write_edited(
+    run: Path,
+    out: Path,
+    topics: Topics,
+    options: RunOptions | None = None,
+    updates: Mapping[str, Any] | None = None,
+    edits: EditsFile | None = None,
+) -> dict[str, Any]:
+    """Write the run of edited topics, or of more documents, and return the contents of its metrics.json.
 
     Args:
         run: the run that the topics were read from; its source, its log and its time of training are kept.
         out: the directory of the new run. It may be `run` itself, which is then replaced.
         topics: the edited topics.
         options: what is written; None is what `run` has.
+        updates: what metrics.json says about updates; None is what it says in `run`.
+        edits: the edits that the service has stored and that the new run keeps.
     """
     about = read_metrics(run)
+    if updates is None:
+        updates = {name: about[name] for name in (UPDATES, TRAINED_ON) if name in about}
     seconds = about.get("training_seconds")
     with _log_of(run, out):
         return write(
@@ -435,8 +454,10 @@ def write_edited(run: Path, out: Path, topics: Topics, options: RunOptions | Non
             topics.documents,
             float(seconds) if isinstance(seconds, int | float) else 0.0,
             options or options_of(run),
-            about.get("source"),
+            None if updates else about.get("source"),
             answers=topics.answers,
+            further=updates,
+            edits=edits,
         )
 
 

@@ -101,6 +101,8 @@ def new_edits(given: Iterable[Mapping[str, Any]], most: int) -> list[Edit]:
     edits = checked_edits(given)
     if any("split" in edit for edit in edits):
         raise InputError("a topic cannot be split here, because that takes long; use `topicloom edit`")
+    if any("add" in edit for edit in edits):
+        raise InputError("a topic cannot be added here, because that takes long; use `topicloom update`")
     return edits
 
 

@@ -5,11 +5,12 @@
 {"rename": {3: "shipping"}}      the topic gets a name; None takes the name away
 {"reduce_to": 20}                similar topics are merged until 20 are left; "groups" says which, where it is known
 {"split": 4, "into": 3}          the topic becomes three; "random_state" is the seed
+{"add": 2}                       two topics are learned beside the others; "rows" are the documents to learn them from
 
 Every number in a list is that of a topic of the model that the list is applied to, before any edit of the list. A
 merged topic may be named by any of its numbers, but is dropped only if all of them are named, so that no topic is
 dropped by mistake. The first part of a split topic keeps its number, and the other parts have the next numbers that no
-topic has: K, K + 1, ... in a model of K topics.
+topic has: K, K + 1, ... in a model of K topics. So have added topics.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ Edit = dict[str, Any]
 FEWEST = 2  # topics of a model
 _LONGEST_NAME = 200  # characters
 _MOST_DIGITS = 19  # of a topic's number, as 64 bits can hold
-_FURTHER_ENTRIES = {"reduce_to": {"groups"}, "split": {"into", "random_state"}}
-KINDS = ("merge", "drop", "rename", "reduce_to", "split")
+_FURTHER_ENTRIES = {"reduce_to": {"groups"}, "split": {"into", "random_state"}, "add": {"rows", "random_state"}}
+KINDS = ("merge", "drop", "rename", "reduce_to", "split", "add")
 
 
 def checked_edits(edits: Any) -> list[Edit]:
@@ -88,6 +89,9 @@ def _checked(number: int, edit: Any) -> Edit:
         return whole | {"groups": [_numbers(group, "groups") for group in groups]}
     seed = _number(edit.get("random_state", 0), "random_state")
     require_seed(seed)
+    if kind == "add":
+        rows = {} if edit.get("rows") is None else {"rows": _numbers(edit["rows"], "rows")}
+        return {kind: _whole(value, kind, 1), **rows, "random_state": seed}
     return {kind: _number(value, kind), "into": _whole(edit.get("into", 2), "into"), "random_state": seed}
 
 
@@ -134,9 +138,9 @@ def _number(value: Any, kind: str) -> int:
     return int(value)
 
 
-def _whole(value: Any, kind: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < FEWEST:
-        raise SettingError(f"`{kind}` should be a whole number from {FEWEST}; it is {brief(value)}")
+def _whole(value: Any, kind: str, least: int = FEWEST) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise SettingError(f"`{kind}` should be a whole number from {least}; it is {brief(value)}")
     return int(value)
 
 
@@ -148,7 +152,7 @@ class Numbering:
         columns: the column of each number, None for a topic that was dropped.
         numbers: (K,) the number of each column: the lowest of those that stand for it.
         n_start: the number of topics before any edit.
-        parts: the number of topics that splits have added so far, which have the numbers from `n_start`.
+        parts: the number of topics that splits and additions have made so far, which have the numbers from `n_start`.
     """
 
     columns: Mapping[int, int | None]
@@ -172,7 +176,7 @@ class Numbering:
         """
         if number not in self.columns:
             more = (
-                f", and {self.n_start} to {self.n_start + self.parts - 1} are parts of split ones" if self.parts else ""
+                f", and {self.n_start} to {self.n_start + self.parts - 1} were split off or added" if self.parts else ""
             )
             raise InputError(f"there is no topic {number}; the topics are 0 to {self.n_start - 1}{more}")
         column = self.columns[number]
@@ -247,9 +251,13 @@ class Numbering:
 
     def after_split(self, into: int) -> Numbering:
         """Return the numbering after a topic was split into `into` parts. The first stays, and the others come last."""
-        new = range(self.n_start + self.parts, self.n_start + self.parts + into - 1)
+        return self.after_added(into - 1)
+
+    def after_added(self, n_new: int) -> Numbering:
+        """Return the numbering after topics were added, which come last."""
+        new = range(self.n_start + self.parts, self.n_start + self.parts + n_new)
         columns = {**self.columns, **{number: len(self) + place for place, number in enumerate(new)}}
-        return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + into - 1)
+        return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + n_new)
 
 
 def listed(numbers: Sequence[int]) -> str:
@@ -450,6 +458,7 @@ def translated(edits: Sequence[Edit], numbers: Mapping[int, int], n_old: int, n_
         "rename": translation.rename,
         "reduce_to": translation.reduce_to,
         "split": translation.split,
+        "add": translation.add,
     }
     for edit in edits:
         translate[next(kind for kind in KINDS if kind in edit)](edit)
@@ -509,6 +518,12 @@ class _Translation:
         else:
             self.left_out.append(f"the old topic {edit['split']}, which has no counterpart, is not split")
         self.next_old += n_added
+
+    def add(self, edit: Edit) -> None:
+        n_new = edit["add"]
+        self.known |= {self.next_old + place: self.next_new + place for place in range(n_new)}
+        self.edits.append(edit)
+        self.next_old, self.next_new = self.next_old + n_new, self.next_new + n_new
 
     def _counterparts(self, topics: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the numbers of topics in the other model, each once, and the topics that have none there."""

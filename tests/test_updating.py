@@ -1,0 +1,159 @@
+"""Updates: new documents in a run, what is new in them, and new topics beside the old ones."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import topicloom as tl
+from command_line import call, refused
+from topicloom.topics.edits import read_edits, write_edits
+from topicloom.topics.saved import EDITS, METRICS
+
+SUBJECTS = {
+    name: [f"{name}{chr(97 + each)}" for each in range(20)] for name in ("weather", "market", "garden", "football")
+}
+
+
+def write_month(path: Path, month: int, subjects: list[str], n_each: int = 40, *, ids: bool = False) -> Path:
+    """Write documents of 20 words each; two of them are of football."""
+    random = np.random.default_rng(month)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["text", "label", "timestamp", "source", *(["id"] if ids else [])])
+        for number in range(n_each * len(subjects)):
+            subject = subjects[number % len(subjects)]
+            words = random.choice(SUBJECTS[subject], 18).tolist()
+            words += random.choice(SUBJECTS["football"], 2).tolist()
+            if subject == "football":
+                words += ["goalkeeper"] if number % 8 == 1 else []
+            day = date(2024, month, 1) + timedelta(number % 28)
+            own = [f"{month}-{number}"] if ids else []
+            table.writerow([" ".join(words), subject, day, f"paper{month}", *own])
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("updates")
+    may = write_month(folder / "may.csv", 5, ["weather", "market", "garden"])
+    call(
+        "train", may, "--model", "lda", "--topics", 3, "--epochs", 10, "--covariate", "source", "--out", folder / "run",
+        "--no-explorer", "--min-df", 2, "--quiet",
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture
+def place(trained, tmp_path) -> Path:
+    shutil.copytree(trained, tmp_path / "here")
+    return tmp_path / "here"
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_update_keeps_topics_and_says_how_well_they_fit(place):
+    before = tl.Topics.from_run(place / "run")
+    june = write_month(place / "june.csv", 6, ["weather", "market", "garden"])
+    same = tl.update(place / "run", june, out=place / "same")
+    other = tl.update(place / "run", write_month(place / "other.csv", 6, ["market", "football"]), out=place / "other")
+    assert same.badly_explained_share < 0.2
+    is_football = np.array(other.topics.documents.labels[-80:]) == "football"
+    assert other.badly_explained[is_football].mean() > 0.9
+    assert other.badly_explained[~is_football].mean() < 0.2
+    assert other.new_words == {"goalkeeper": 10}
+    after = tl.Topics.from_run(place / "same")
+    np.testing.assert_array_equal(after.components, before.components)
+    np.testing.assert_array_equal(after.documents.theta[:120], before.documents.theta)
+    np.testing.assert_allclose(after.documents.theta[120:], before.model.transform(after.corpus[120:]), atol=1e-6)
+    assert after.corpus.times[120].astype(str).startswith("2024-06-01")
+    assert after.corpus.covariates["source"].values()[120] == "paper6"
+    assert len((place / "same" / "doc_topics.csv").read_text().splitlines()) == 1 + 240
+
+
+def test_new_topics_find_a_new_subject_beside_the_old_ones(place):
+    call("edit", place / "run", "--rename", "1=second", "--merge", "0,2", "--out", place / "edited", "--quiet")
+    before = tl.Topics.from_run(place / "edited")
+    june = write_month(place / "june.csv", 6, ["market", "football"])
+    call("update", place / "edited", june, "--new-topics", 1, "--quiet")
+    after = tl.Topics.from_run(place / "edited")
+    np.testing.assert_allclose(after.components[:2], before.components, atol=1e-7)
+    assert after.given_names == [*before.given_names, None]
+    assert set(after.model.topics(10)[2]) <= set(SUBJECTS["football"])
+    is_football = np.array(after.documents.labels[120:]) == "football"
+    mains = np.array(after.documents.main_topics[120:])
+    assert (mains[is_football] == 2).mean() > 0.95
+    assert (mains[~is_football] == 2).mean() < 0.05
+    np.testing.assert_allclose(after.documents.theta.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(after.model.transform(after.corpus), after.documents.theta, atol=1e-3)
+
+
+def test_a_second_update_goes_on_from_the_first(place):
+    write_month(place / "june.csv", 6, ["market", "football"])
+    write_month(place / "july.csv", 7, ["football", "garden"])
+    call("update", place / "run", place / "june.csv", "--new-topics", 1, "--quiet")
+    again = json.loads(call("update", place / "run", place / "july.csv", "--json").stdout)
+    assert (again["documents"], again["new_topics"], again["repeated"]) == (80, [], 0)
+    assert again["badly_explained"] < 0.2  # the topic of June explains July
+    about = json.loads((place / "run" / METRICS).read_text())
+    assert [each["documents"] for each in about["updates"]] == [80, 80]
+    assert about["trained_on"]["path"].endswith("may.csv")
+    topics = tl.Topics.from_run(place / "run")
+    assert len(topics.over_time("month").table()) > 0
+    call("edit", place / "run", "--rename", "3=football", "--out", place / "named", "--quiet")
+    assert [each["documents"] for each in json.loads((place / "named" / METRICS).read_text())["updates"]] == [80, 80]
+
+
+def test_documents_that_a_run_has_are_left_out(place):
+    june, july = write_month(place / "june.csv", 6, ["market"]), write_month(place / "july.csv", 7, ["garden"])
+    call("update", place / "run", june, "--quiet")
+    before = files_of(place / "run")
+    refused("update", place / "run", june, says=["has all 40 documents of", "--keep-repeated"])
+    assert files_of(place / "run") == before
+    both = tl.update(place / "run", (june, july))
+    assert (both.n_documents, both.n_repeated) == (40, 40)
+    assert tl.update(place / "run", june, keep_repeated=True).n_documents == 40
+
+
+def test_an_id_with_another_text_is_refused(place):
+    june = write_month(place / "june.csv", 6, ["market"], ids=True)
+    call("update", place / "run", june, "--quiet")
+    refused("update", place / "run", june, says=["has all 40 documents of"])
+    june.write_text(june.read_text().replace("marketa", "marketb"))
+    refused("update", place / "run", june, says=["have the id of a document in the run with another text"])
+
+
+def test_a_failed_update_leaves_the_run_as_it_was(place, monkeypatch):
+    june = write_month(place / "june.csv", 6, ["market", "football"])
+    before = files_of(place / "run")
+    refused("update", place / "run", june, "--new-topics", 60, says=["too few for 60 new topics; ask for fewer"])
+    refused("update", place / "run", june, "--out", place, says=[str(place)])
+    refused("update", place / "run", place / "none.csv", says=["none.csv"])
+    monkeypatch.setattr("topicloom.reports.run.write_topics", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tl.update(place / "run", june, new_topics=1)
+    assert files_of(place / "run") == before
+
+
+def test_edits_of_the_service_survive_new_topics(place):
+    run, june = place / "run", write_month(place / "june.csv", 6, ["market", "football"])
+    model = tl.load(run)
+    edits = [{"rename": {1: "second"}}, {"merge": [0, 2]}]
+    write_edits(run / EDITS, edits, model.fingerprint, sealed=True)
+    tl.update(run, june)
+    assert read_edits(run / EDITS).edits == edits
+    found = tl.update(run, write_month(place / "july.csv", 7, ["football"]), new_topics=1)
+    stored = read_edits(run / EDITS)
+    assert stored.edits == [*edits, *found.topics.edits]
+    assert stored.fingerprint == tl.load(run).origin.fingerprint
+    replayed = tl.Topics(model, found.topics.corpus).apply(stored.edits)
+    assert replayed.given_names == [None, "second", None]
+    assert set(replayed.model.topics(10)[2]) <= set(SUBJECTS["football"])
