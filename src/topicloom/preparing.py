@@ -127,6 +127,26 @@ class WordOptions:
         "your own function from a text to its tokens, or where it is (such as my_tokenizer:split), or the tokenizer of "
         "another corpus",
     ] = None
+    preset: Annotated[
+        str | None,
+        "social for posts on social media: handles are dropped, hashtags split, emoji are words, and rt is a stop word",
+    ] = None
+    handles: Annotated[str | None, "what @name becomes: word (name, the default), keep (@name) or drop"] = None
+    hashtags: Annotated[
+        str | None,
+        "what #TwoWords becomes: word (twowords, the default), keep (#twowords), split (two, words) or drop",
+    ] = None
+    links: Annotated[str | None, "what a link becomes: drop (the default), or keep for the name of its host"] = None
+    emoji: Annotated[bool | None, "whether each emoji is a word; by default, emoji are dropped"] = None
+    lemmatise: Annotated[bool, "whether words become their base forms, by simplemma: flights is flight"] = False
+    ngrams: Annotated[
+        Any, "the fewest and the most words of an entry of the vocabulary, such as 1-2; by default, single words"
+    ] = None
+    phrases: Annotated[
+        bool,
+        "whether neighbouring words that attract each other become one, such as customer service, by the normalised "
+        "PMI of the first 100,000 documents",
+    ] = False
     drop_duplicates: Annotated[
         bool,
         "whether to keep only the first of documents with the same words, or nearly the same; the covariate copies "

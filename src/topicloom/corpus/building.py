@@ -24,6 +24,7 @@ from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokeni
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
 from ..text.duplicates import MOST_READ, Copies, remark
 from ..text.languages import can_split
+from ..text.phrases import find_phrases, one_token
 from ..text.recognition import (
     is_spaced_out,
     is_traditional,
@@ -42,6 +43,8 @@ from .fields import read_times, row_numbers, spelled_numbers
 logger = logging.getLogger("topicloom")
 
 _NAMED = 10  # words of a message
+_MOST_READ, _MOST_CHARACTERS = 100_000, 200_000_000  # documents, and their characters, in which phrases are looked for
+_OF_BUILT_IN = ("preset", "handles", "hashtags", "links", "emoji", "lemmatise", "ngrams", "phrases")
 _FEW_DOCUMENTS = 3  # which may be long texts
 _ADVICE_ON_PIECES = "; of long texts, `split_texts` makes the paragraphs, the sentences or equal pieces the documents"
 
@@ -281,6 +284,13 @@ def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tup
             "leave one of them out"
         )
     texts = [document.text for document in first if isinstance(document.text, str)]
+    if tokenizer is not None or not texts:
+        usual = WordOptions()
+        for name in _OF_BUILT_IN:
+            if getattr(options, name) != getattr(usual, name):
+                raise InputError(
+                    f"`{name}` belongs to the built-in tokenizers, and the tokens are your own; leave it out"
+                )
     if language != "auto" and (tokenizer is not None or not texts):
         why = "the documents are lists of tokens" if tokenizer is None else "`tokenizer` splits the texts"
         logger.warning("`language` has no effect, because %s; leave it out", why)
@@ -298,8 +308,10 @@ def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tup
             return CustomTokenizer.named(tokenizer, dropped), documents
         return CustomTokenizer.of(tokenizer, dropped), documents
     made = make_tokenizer(
-        language, stop_words, options.user_dictionary, replace_stop_words=replace_stop_words, sample=texts
-    )
+        language, stop_words, options.user_dictionary, replace_stop_words=replace_stop_words, preset=options.preset,
+        handles=options.handles, hashtags=options.hashtags, links=options.links, emoji=options.emoji,
+        lemmatise=options.lemmatise, ngrams=options.ngrams, sample=texts,
+    )  # fmt: skip
     if language == "auto":
         found = recognise(texts)
         logger.log(logging.WARNING if found.needs_warning else logging.INFO, "%s", found.sentence)
@@ -311,7 +323,30 @@ def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tup
         logger.warning("%s", remark)
     if made.language == "zh":
         _check_chinese(texts, made)
-    return made, documents
+    return _with_phrases(made, documents) if options.phrases else (made, documents)
+
+
+def _with_phrases(tokenizer: Tokenizer, documents: Iterator[Document]) -> tuple[Tokenizer, Iterator[Document]]:
+    """Return a tokenizer with the phrases of the first documents, and all documents."""
+    read: list[Document] = []
+    texts: list[str] = []
+    n_characters = 0
+    for document in islice(documents, _MOST_READ):
+        read.append(document)
+        if isinstance(document.text, str):
+            texts.append(document.text)
+            n_characters += len(document.text)
+        if n_characters >= _MOST_CHARACTERS:
+            break
+
+    def runs() -> Iterator[list[str]]:
+        for start in range(0, len(texts), _BATCH):
+            yield from filter(None, tokenizer.runs(texts[start : start + _BATCH]))
+
+    found = find_phrases(runs)
+    names = ", ".join(one_token(phrase.split()) for phrase in found[:_NAMED])
+    logger.info("%s found%s", _plural(len(found), "phrase"), f", such as {names}" if found else "")
+    return tokenizer.with_phrases(found), chain(read, documents)
 
 
 def _check_chinese(texts: list[str], tokenizer: Tokenizer) -> None:

@@ -103,6 +103,14 @@ class Corpus(WithFields):
         day_first: bool | None = None,
         date_format: str | None = None,
         replace_stop_words: bool = False,
+        preset: str | None = None,
+        handles: str | None = None,
+        hashtags: str | None = None,
+        links: str | None = None,
+        emoji: bool | None = None,
+        lemmatise: bool = False,
+        ngrams: Any = None,
+        phrases: bool = False,
         drop_duplicates: bool = False,
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
@@ -164,7 +172,8 @@ class Corpus(WithFields):
         options = WordOptions(
             language=language, min_df=min_df, max_df=max_df, max_features=max_features, remove_top=remove_top,
             stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
-            tokenizer=tokenizer, drop_duplicates=drop_duplicates,
+            tokenizer=tokenizer, preset=preset, handles=handles, hashtags=hashtags, links=links, emoji=emoji,
+            lemmatise=lemmatise, ngrams=ngrams, phrases=phrases, drop_duplicates=drop_duplicates,
         )  # fmt: skip
         filters = Filters.of(options)
         chosen, documents = choose_tokenizer(documents, options)
@@ -218,6 +227,14 @@ class Corpus(WithFields):
         day_first: bool | None = None,
         date_format: str | None = None,
         replace_stop_words: bool = False,
+        preset: str | None = None,
+        handles: str | None = None,
+        hashtags: str | None = None,
+        links: str | None = None,
+        emoji: bool | None = None,
+        lemmatise: bool = False,
+        ngrams: Any = None,
+        phrases: bool = False,
         drop_duplicates: bool = False,
         out: str | Path | None = None,
         overwrite: bool = False,
@@ -275,7 +292,8 @@ class Corpus(WithFields):
         words = WordOptions(
             language=language, min_df=min_df, max_df=max_df, max_features=max_features, remove_top=remove_top,
             stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
-            tokenizer=tokenizer, drop_duplicates=drop_duplicates,
+            tokenizer=tokenizer, preset=preset, handles=handles, hashtags=hashtags, links=links, emoji=emoji,
+            lemmatise=lemmatise, ngrams=ngrams, phrases=phrases, drop_duplicates=drop_duplicates,
         )  # fmt: skip
         reading = ReadOptions(
             text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,

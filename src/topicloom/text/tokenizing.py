@@ -26,6 +26,8 @@ from ..messages import brief, type_with_article
 from ..settings import import_named, is_allowed
 from .folding import folding, unseen
 from .languages import ICU_LANGUAGES, UNSPACED, language_code, read_words, stop_words
+from .marks import MARKED, MARKS, marked, token_of
+from .phrases import Composer, composed, range_of_ngrams, runs
 from .recognition import detect_language
 from .strings import normalise, replace_surrogates
 
@@ -147,6 +149,10 @@ def _without_blocks(text: str, opening: re.Pattern[str], closing: re.Pattern[str
         place = end.end()
     return "".join([*kept, text[place:]]) if kept else text
 
+
+# Where the words on both sides are no n-gram: a piece that has no token takes the place of these marks.
+_PAUSE = re.compile(r"[.,;:!?…؛،؟।]+(?=\s|$)|[()\[\]{}“”«»\n\r]+|\s[-–—]+\s")
+_BREAK = " - "
 
 # Pieces of texts. No token crosses the border of a piece, so that each distinct piece is split into tokens only once.
 #
@@ -411,6 +417,31 @@ def _upper(text: str) -> str:
 
 
 # Tokens that come from the user: from a function of the user's own, or as documents that are lists of tokens.
+
+
+def lemmatiser(language: str) -> Callable[[str], str]:
+    """Return the function from a word to its base form.
+
+    Raises:
+        MissingExtraError: simplemma is not installed.
+        InputError: it does not know the language.
+    """
+    try:
+        from simplemma import lemmatize
+    except ImportError:
+        raise MissingExtraError.of("`lemmatise`", "simplemma", "lemmas") from None
+    code = {"no": "nb", "bs": "hbs", "hr": "hbs", "sr": "hbs"}.get(language, language)
+
+    def lemma(word: str) -> str:
+        try:
+            return lemmatize(word, lang=code)
+        except ValueError:
+            raise InputError(
+                f"`lemmatise` is not possible: simplemma does not know the language {language!r}; leave it out"
+            ) from None
+
+    return lemma
+
 
 T = TypeVar("T")
 _EXAMPLE = "module:function, such as my_tokenizer:split"
@@ -682,6 +713,13 @@ class Tokenizer(BaseModel):
         keep_numbers: keep tokens without any letter, such as 2024.
         user_dictionary: lines of a jieba dictionary ("word", "word frequency" or "word frequency tag"), for Chinese.
         strip_html: remove HTML tags and decode entities first. Text without HTML is not affected.
+        handles: whether @name is the word name, the token @name ("keep"), or nothing.
+        hashtags: whether #tag is the word tag, the token #tag ("keep"), its parts ("split"), or nothing.
+        links: whether an address is nothing, or the name of its host ("keep").
+        emoji: whether an emoji is a token.
+        lemmatise: whether a word becomes its base form.
+        ngrams: the fewest and the most words of a token.
+        phrases: words that are one token, with blanks between them.
         rules: the version of the rules. Tokenizers that were saved before there were rules for each language have 1.
 
     Examples:
@@ -700,6 +738,13 @@ class Tokenizer(BaseModel):
     keep_numbers: bool = False
     user_dictionary: tuple[str, ...] = ()
     strip_html: bool = True
+    handles: Literal["word", "keep", "drop"] = "word"
+    hashtags: Literal["word", "keep", "split", "drop"] = "word"
+    links: Literal["drop", "keep"] = "drop"
+    emoji: bool = False
+    lemmatise: bool = False
+    ngrams: tuple[int, int] = (1, 1)
+    phrases: tuple[str, ...] = ()
     rules: Literal[1, 2] = RULES
 
     def __call__(self, document: str) -> list[str]:
@@ -719,6 +764,18 @@ class Tokenizer(BaseModel):
         Raises:
             InputError: a document is not a string.
         """
+        found = self._pieces(documents)
+        return composed(found, self._words_of.__getitem__, self._composer, BOUNDARY) if self._composer else found
+
+    def with_phrases(self, phrases: Iterable[str]) -> Tokenizer:
+        """Return a tokenizer that takes phrases, whose words are divided by blanks, for single words."""
+        return Tokenizer.model_validate(self.model_dump() | {"phrases": tuple(phrases)})
+
+    def runs(self, documents: Sequence[str]) -> Iterator[list[str] | None]:
+        """Yield the words that follow each other in texts, without `ngrams` and `phrases`, and None after each text."""
+        return runs(self._pieces(documents, breaks=True), self._words_of.__getitem__, BOUNDARY)
+
+    def _pieces(self, documents: Sequence[str], breaks: bool = False) -> list[bytes] | list[str]:
         for document in documents:
             if not isinstance(document, str):
                 raise InputError(f"expected a text, got {type_with_article(document)}: {brief(document)}")
@@ -726,6 +783,10 @@ class Tokenizer(BaseModel):
             documents = [without_html(text) if "<" in text or "&" in text else text for text in documents]
         prepare = normalise if self.rules == 1 else _prepared
         texts = [text if text.isascii() else prepare(text) for text in documents]
+        if self._is_marked:
+            texts = [marked(text, self.handles, self.hashtags, self.links, self.emoji) for text in texts]
+        if self._segment is None and (breaks or self._composer):
+            texts = [_PAUSE.sub(_BREAK, text) for text in texts]
         if self._segment is None:
             return spaced_pieces(without_addresses(joined(texts)), self._table)
         found: list[str] = []
@@ -733,20 +794,43 @@ class Tokenizer(BaseModel):
             for text in in_blocks(texts):
                 if self.rules > 1:
                     text = unseen.sub("", text)
-                pieces = list(self._segment(replace_surrogates(without_addresses(text))))
-                found += join_runs(pieces, self._joins, None if self.rules == 1 else self._segment)
+                for part in MARKED.split(without_addresses(text)) if self._is_marked else [without_addresses(text)]:
+                    if self._is_marked and MARKED.match(part):
+                        found.append(part)
+                        continue
+                    pieces = list(self._segment(replace_surrogates(part)))
+                    found += join_runs(pieces, self._joins, None if self.rules == 1 else self._segment)
             return found
         for text in texts:
             if self.rules > 1:
                 text = unseen.sub("", text)
-            pieces = join_runs(list(self._segment(replace_surrogates(without_addresses(text)))), self._joins)
+            pieces = []
+            for part in MARKED.split(without_addresses(text)) if self._is_marked else [without_addresses(text)]:
+                if self._is_marked and MARKED.match(part):
+                    pieces.append(part)
+                else:
+                    pieces += join_runs(list(self._segment(replace_surrogates(part))), self._joins)
             found += pieces if BOUNDARY not in text else (piece for piece in pieces if piece != BOUNDARY)
             found.append(BOUNDARY)
         return found
 
     def tokens_of(self, piece: bytes | str) -> tuple[str, ...]:
         """Return the tokens of a piece."""
+        if self._composer and isinstance(piece, str):  # the pieces are tokens already
+            return (piece,) if piece != BOUNDARY else ()
+        return self._words_of_piece(piece)
+
+    def _words_of_piece(self, piece: bytes | str) -> tuple[str, ...]:
+        if not self.lemmatise:
+            return self._cut(piece)
+        found = ((word, self._lemma(word) if word.isalpha() else word) for word in self._cut(piece))
+        return tuple(lemma for word, lemma in found if lemma == word or self._keeps(lemma))
+
+    def _cut(self, piece: bytes | str) -> tuple[str, ...]:
         text = piece.decode("utf-8", "surrogatepass") if isinstance(piece, bytes) else piece
+        if self._is_marked and (token := token_of(text)) is not None:
+            token = self._fold(token)
+            return (token,) if token not in self._dropped else ()
         if text.isalpha():  # the most frequent case, and one word in every script
             word = text.casefold()
             if word != text or not self._is_plain:
@@ -809,9 +893,10 @@ class Tokenizer(BaseModel):
 
     @cached_property
     def _table(self) -> bytes:
-        if self.rules == 1:
-            return _OLD_TABLES[self.elides]
-        return _TABLES.get(self.language, _TABLES[""])
+        table = _OLD_TABLES[self.elides] if self.rules == 1 else _TABLES.get(self.language, _TABLES[""])
+        if not self._is_marked:
+            return table
+        return bytes(each if chr(each) in MARKS else other for each, other in enumerate(table))
 
     @cached_property
     def _entries(self) -> frozenset[str]:
@@ -825,6 +910,23 @@ class Tokenizer(BaseModel):
     @cached_property
     def _tokens(self) -> Cache[Any, tuple[str, ...]]:
         return Cache(self.tokens_of)
+
+    @cached_property
+    def _words_of(self) -> Cache[Any, tuple[str, ...]]:
+        return Cache(self._words_of_piece)
+
+    @cached_property
+    def _is_marked(self) -> bool:
+        return (self.handles, self.hashtags, self.links, self.emoji) != ("word", "word", "drop", False)
+
+    @cached_property
+    def _composer(self) -> Composer | None:
+        return Composer(self.ngrams, self.phrases) if self.phrases or self.ngrams != (1, 1) else None
+
+    @cached_property
+    def _lemma(self) -> Callable[[str], str]:
+        lemma, fold = lemmatiser(self.language), self._fold
+        return lambda word: fold(lemma(word))
 
     @cached_property
     def _joins(self) -> Cache[str, int]:
@@ -876,6 +978,14 @@ def make_tokenizer(
     min_length: int = 2,
     keep_numbers: bool = False,
     strip_html: bool = True,
+    preset: str | None = None,
+    handles: str | None = None,
+    hashtags: str | None = None,
+    links: str | None = None,
+    emoji: bool | None = None,
+    lemmatise: bool = False,
+    ngrams: Any = None,
+    phrases: Iterable[str] = (),
     sample: Iterable[str] = (),
 ) -> Tokenizer:
     """Make the tokenizer of a language.
@@ -890,12 +1000,21 @@ def make_tokenizer(
         min_length: the minimum number of characters of a token.
         keep_numbers: keep tokens without any letter.
         strip_html: remove HTML tags and decode entities.
+        preset: "social" drops handles, splits hashtags, and takes emoji for words and "rt" for a stop word, where the
+            next arguments do not say otherwise.
+        handles: what @name becomes: "word" (name), "keep" (@name) or "drop".
+        hashtags: what #TwoWords becomes: "word" (twowords), "keep" (#twowords), "split" (two, words) or "drop".
+        links: what an address becomes: "drop", or "keep" for the name of its host.
+        emoji: whether each emoji is a word.
+        lemmatise: whether a word becomes its base form, by simplemma.
+        ngrams: the fewest and the most words of a token, such as (1, 2).
+        phrases: words that are one token, with blanks between them.
         sample: a few texts, for language="auto".
 
     Raises:
         InputError: a file cannot be read, or there is a user dictionary for another language than Chinese.
-        SettingError: the language is not known, or stop words are to be replaced and none are given.
-        MissingExtraError: the language's segmenter is not installed.
+        SettingError: the language or a way is not known, or stop words are to be replaced and none are given.
+        MissingExtraError: the language's segmenter, or simplemma, is not installed.
 
     Examples:
         >>> from topicloom.text import make_tokenizer
@@ -903,7 +1022,10 @@ def make_tokenizer(
         ['neural', 'topic', 'models', 'state-of-the-art']
         >>> make_tokenizer("fr", stop_words=["jour"])("L'autre jour, une belle journée")
         ['belle', 'journée']
+        >>> make_tokenizer("en", preset="social")("RT @united: #FlightDelay again 😡 http://t.co/x")
+        ['flight', 'delay', '😡']
     """
+    ways = _social_ways(preset, handles=handles, hashtags=hashtags, links=links, emoji=emoji)
     code = detect_language(sample) if language == "auto" else language_code(language)
     lines: tuple[str, ...] = ()
     if user_dictionary is not None:
@@ -911,6 +1033,10 @@ def make_tokenizer(
             raise InputError(f"`user_dictionary` is for Chinese, and the language is {code!r}; leave it out")
         lines = tuple(normalise(line) for line in _read_list(user_dictionary, "`user_dictionary`", _A_FILE))
     own, removed = _stop_words(stop_words, code, replace_stop_words)
+    if preset is not None:
+        removed = tuple(sorted({*removed, "rt"}))
+    if lemmatise:
+        lemmatiser(code)("a")  # raises the error of an unknown language here
     tokenizer = Tokenizer(
         language=code,
         stop_words=removed,
@@ -918,10 +1044,34 @@ def make_tokenizer(
         keep_numbers=keep_numbers,
         user_dictionary=lines,
         strip_html=strip_html,
+        lemmatise=lemmatise,
+        ngrams=range_of_ngrams(ngrams),
+        phrases=tuple(phrases),
+        **ways,
     )
     tokenizer("")  # raises the error of a missing segmenter or a faulty dictionary here, not in a worker
     _warn_of_lost_words(tokenizer, own)
     return tokenizer
+
+
+_WAYS = {
+    "handles": ("word", "keep", "drop"),
+    "hashtags": ("word", "keep", "split", "drop"),
+    "links": ("drop", "keep"),
+    "emoji": (False, True),
+}
+_SOCIAL = {"handles": "drop", "hashtags": "split", "links": "drop", "emoji": True}
+
+
+def _social_ways(preset: str | None, **given: Any) -> dict[str, Any]:
+    """Return what handles, hashtags, links and emoji become."""
+    if preset not in (None, "social"):
+        raise SettingError(f"`preset={preset!r}` is not known; the only one is social, for posts on social media")
+    usual = {name: ways[0] for name, ways in _WAYS.items()} if preset is None else _SOCIAL
+    for name, way in given.items():
+        if way is not None and way not in _WAYS[name]:
+            raise SettingError(f"`{name}={way!r}` is not known; give {', '.join(map(str, _WAYS[name]))}")
+    return {name: usual[name] if way is None else way for name, way in given.items()}
 
 
 def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None:
@@ -931,7 +1081,8 @@ def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None
         tokenizer: the tokenizer.
         stop_words: the stop words of the user.
     """
-    cut = tokenizer.model_dump() | {"stop_words": ()}
+    plain = {"stop_words": (), "lemmatise": False, "ngrams": (1, 1), "phrases": ()}
+    cut = tokenizer.model_dump() | plain
     known = _listed(tokenizer.language)
     lists = [
         (
