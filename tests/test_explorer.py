@@ -294,13 +294,13 @@ def test_a_model_without_a_network_is_not_portable():
 
 
 def test_portable_inference_of_an_edited_model(topics, corpus):
-    edits = [{"drop": [2]}, {"merge": [0, 3]}, {"split": 1, "into": 2}, {"rename": {1: "x"}}]
+    edits = [{"drop": [2]}, {"merge": [0, 3]}, {"split": 1, "into": 2}, {"add": 2}, {"rename": {1: "x"}}]
     model = topics.model.apply(edits, corpus)
     portable = portable_inference(model)
     assert portable.error(corpus.counts, model.transform(corpus)) < 1e-4
     parts = parts_of(explorer_page(Topics(model, corpus)))
     assert [set(step) for step in parts["inference"][0]["steps"]] == [
-        {"assign", "fewest"}, {"assign", "fewest"}, {"topic", "parts"}
+        {"assign", "fewest"}, {"assign", "fewest"}, {"topic", "parts"}, {"steps"}
     ]  # fmt: skip
     assert "x" in parts["core"][0]["names"]
 

@@ -116,6 +116,7 @@ def test_topics_of_a_text_are_those_of_python(browser, small, model, tmp_path, n
     if name == "edited":
         large, *others, last = np.argsort(-model.transform(small).mean(0)).tolist()
         edits = [{"merge": others[:2]}, {"drop": [last]}, {"split": large, "into": 2}, {"rename": {others[2]: "banks"}}]
+        edits.append({"add": 1})
         fitted = model.apply(edits, small)
     elif name == "Loom":
         fitted = model

@@ -6,7 +6,7 @@ export interface InferenceValues {
   encoder?: { input: "raw" | "l1" | "log1p" | "tfidf"; activation: "softplus" | "relu" | "tanh" };
   readout?: { link: "softmax" | "counts" | "softplus"; floor: number };
   topics?: Iteration;
-  steps: ({ assign: number[]; fewest: number } | { topic: number; parts: Iteration })[];
+  steps: ({ assign: number[]; fewest: number } | { topic: number; parts: Iteration } | { steps: number })[];
 }
 
 interface Iteration {
@@ -72,7 +72,7 @@ function affine(matrix: Floats, shift: Floats, x: Float64Array): Float64Array {
   return out;
 }
 
-/** theta after topics were merged or dropped, or after one was split. */
+/** theta after topics were merged or dropped, after one was split, or after some were added. */
 function edited(
   step: InferenceValues["steps"][number],
   number: number,
@@ -89,6 +89,7 @@ function edited(
     });
     return sums.reduce((a, b) => a + b, 0) >= step.fewest ? normalised(sums) : average;
   }
+  if ("steps" in step) return added(step.steps, arrays[`beta_t_${number}`], arrays[`alpha_${number}`], words, counts, theta);
   const before = arrays[`before_${number}`];
   const own = words.map((word, i) => {
     let mass = TINY;
@@ -100,6 +101,28 @@ function edited(
   const whole = Float64Array.from([...theta, ...parts.subarray(1).map((part) => part * share)]);
   whole[step.topic] = share * parts[0];
   return whole;
+}
+
+/** theta with added topics: EM divides the tokens between the old topics, as theta mixes them, and each new one. */
+function added(steps: number, beta: Floats, alpha: Floats, words: number[], counts: number[], theta: Float64Array): Float64Array {
+  const prior = Array.from(alpha);
+  const width = theta.length + prior.length - 1;
+  const total = [...prior, ...counts].reduce((a, b) => a + b, 0);
+  const parts = words.map((word) => {
+    const row = beta.subarray(word * width, (word + 1) * width);
+    return [theta.reduce((sum, share, k) => sum + share * row[k], 0), ...row.subarray(theta.length)];
+  });
+  let shares = Array.from(normalised(Float64Array.from(prior)));
+  for (let step = 0; step < steps; step++) {
+    const next = [...prior];
+    parts.forEach((part, i) => {
+      const weights = part.map((weight, j) => weight * shares[j]);
+      const mass = weights.reduce((a, b) => a + b, TINY);
+      weights.forEach((weight, j) => (next[j] += (counts[i] * weight) / mass));
+    });
+    shares = next.map((tokens) => tokens / total);
+  }
+  return Float64Array.from([...theta.map((share) => share * shares[0]), ...shares.slice(1)]);
 }
 
 function read(about: NonNullable<InferenceValues["readout"]>, arrays: Record<string, Floats>, hidden: Float64Array, total: number): Float64Array {

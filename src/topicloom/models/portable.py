@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..nn.dirichlet_posteriors import LaplacePosterior, SparsePosterior
-from ..nn.edited import LEAST_KEPT_SHARE, AddedTopics, EditedNetwork, Regroup, SplitTopic
+from ..nn.edited import EM_STEPS, LEAST_KEPT_SHARE, AddedTopics, EditedNetwork, Regroup
 from ..nn.encoders import BagEncoder, DirichletHead, WeibullHead
 from ..nn.execution import usual_device, without_gradients
 from ..nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
@@ -211,6 +211,35 @@ class PortableSplit:
 
 
 @dataclass(frozen=True, eq=False)
+class PortableAddition:
+    """Topics that were added after training; see `nn.edited.AddedTopics`.
+
+    Attributes:
+        beta_t: (V, K + n) the topics before and the new ones, up to a factor for each word.
+        alpha: (1 + n,) the tokens that the prior adds to all those of the old topics, and to those of each new one.
+        steps: steps of EM.
+    """
+
+    beta_t: Array
+    alpha: Array
+    steps: int
+
+    def __call__(self, values: Array, words: Array, theta: Array) -> Array:
+        """Return theta (K + n,) of one document with the counts (N,) of words (N,), given that before (K,)."""
+        beta, alpha = self.beta_t[words].astype(np.float64), self.alpha.astype(np.float64)
+        parts = np.column_stack([beta[:, : len(theta)] @ theta, beta[:, len(theta) :]])  # (N, 1 + n)
+        shares = alpha / alpha.sum()
+        for _ in range(self.steps):
+            weights = parts * shares
+            shares = alpha + values @ (weights / (weights.sum(axis=1, keepdims=True) + TINY))
+            shares /= alpha.sum() + values.sum()
+        return np.concatenate([theta * shares[0], shares[1:]])
+
+
+PortableStep: TypeAlias = PortableRegroup | PortableSplit | PortableAddition
+
+
+@dataclass(frozen=True, eq=False)
 class PortableInference:
     """The inference of a model as arrays.
 
@@ -226,7 +255,7 @@ class PortableInference:
     encoder: PortableEncoder | None = None
     readout: PortableReadout | None = None
     topics: PortableTopics | None = None
-    steps: tuple[PortableRegroup | PortableSplit, ...] = ()
+    steps: tuple[PortableStep, ...] = ()
 
     def theta(self, counts: sp.csr_array) -> Array:
         """Return the topic shares of documents, counts (n, V) -> (n, K)."""
@@ -261,9 +290,11 @@ class PortableInference:
         return replace(self, encoder=encoder, topics=topics, steps=tuple(map(_halved, self.steps)))
 
 
-def _halved(step: PortableRegroup | PortableSplit) -> PortableRegroup | PortableSplit:
+def _halved(step: PortableStep) -> PortableStep:
     if isinstance(step, PortableRegroup):
         return step
+    if isinstance(step, PortableAddition):
+        return replace(step, beta_t=step.beta_t.astype(np.float16))
     parts = replace(step.parts, beta_t=step.parts.beta_t.astype(np.float16))
     return replace(step, beta_t=step.beta_t.astype(np.float16), parts=parts)
 
@@ -289,8 +320,6 @@ def _not_portable(owner: object) -> InputError:
 def _of_network(network: TopicNetwork) -> PortableInference:
     average = _numpy(network.prior_theta())
     if isinstance(network, EditedNetwork):
-        if any(isinstance(step, AddedTopics) for step in network.each_step()):
-            raise InputError("the inference of added topics cannot be written as arrays")
         steps = tuple(_step(network, number) for number in range(len(network.each_step())))
         return replace(_of_network(network.base), average=average, steps=steps)
     if isinstance(network, MeanFieldNetwork):
@@ -319,11 +348,13 @@ def _mean_field(network: MeanFieldNetwork) -> PortableTopics:
     return PortableTopics("mean_field", beta_t, alpha, MAX_STEPS, tolerance=TOLERANCE)
 
 
-def _step(network: EditedNetwork, number: int) -> PortableRegroup | PortableSplit:
+def _step(network: EditedNetwork, number: int) -> PortableStep:
     step = network.each_step()[number]
     if isinstance(step, Regroup):
         return PortableRegroup(_numpy(step.assign), _numpy(network.stages[number + 1][1]), LEAST_KEPT_SHARE)
-    assert isinstance(step, SplitTopic)
+    if isinstance(step, AddedTopics):
+        both = torch.cat([network.stages[number][0], step.beta_t], 1)
+        return PortableAddition(_scaled(both), _numpy(step.alpha), EM_STEPS)
     return PortableSplit(int(step.topic), _scaled(network.stages[number][0]), _mean_field(step.network))
 
 

@@ -537,7 +537,7 @@ def _theta_of_words(model: Any, corpus: Corpus) -> Array:
 
 
 def _packed(inference: PortableInference) -> str:
-    from ...models.portable import PortableRegroup
+    from ...models.portable import PortableAddition, PortableRegroup
 
     values: dict[str, Any] = {}
     arrays: dict[str, Array] = {"average": inference.average}
@@ -572,6 +572,9 @@ def _packed(inference: PortableInference) -> str:
         if isinstance(step, PortableRegroup):
             values["steps"].append({"assign": step.assign.tolist(), "fewest": step.fewest})
             arrays[f"average_{number}"] = step.average
+        elif isinstance(step, PortableAddition):
+            values["steps"].append({"steps": step.steps})
+            arrays |= {f"beta_t_{number}": step.beta_t, f"alpha_{number}": step.alpha}
         else:
             parts = step.parts
             about = {"kind": parts.kind, "steps": parts.steps, "share": 0, "tolerance": parts.tolerance}
