@@ -59,6 +59,7 @@ export interface Core {
   n_tokens: number;
   palette: [string[], string[]]; // the colours of the topics on light and on dark ground
   names: string[];
+  sentences: (string | null)[]; // by a language model
   words: string[][];
   api: string | null;
   version: string | null; // of the topics, for a service that notices edits since

@@ -243,6 +243,7 @@ def _core_part(
         "n_tokens": int(corpus.counts.sum()),
         "palette": [topic_colours(topics.n_topics), topic_colours(topics.n_topics, on_dark=True)],
         "names": topics.names,
+        "sentences": sentences if any(sentences := topics.sentences) else [],
         "words": [[word for word, _ in topics.words_of(k, _WORDS_OF_TOPIC)] for k in range(topics.n_topics)],
         "api": options.api,
         "meaning": options.meaning,
