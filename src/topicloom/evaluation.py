@@ -301,7 +301,7 @@ class Evaluation(Mapping[str, Measured]):
             <BLANKLINE>
             | Measure | Value |
             | --- | ---: |
-            | diversity | 0.33 |
+            | Diversity | 0.33 |
         """
         return evaluation_for_print(self.table(), self.about, chosen_language(table_language))
 

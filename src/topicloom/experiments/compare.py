@@ -373,7 +373,7 @@ class Comparison:
             >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
             >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=2)
             >>> list(found.publication_table().columns)[:3]
-            ['$K$', 'NPMI (documents)', 'diversity']
+            ['$K$', 'NPMI', 'Diversity']
         """
         from ..models import REGISTRY
 

@@ -145,7 +145,7 @@ def evaluation_for_print(
     which = language == "zh"
     known = [row for row in rows if row["value"] is not None]
     columns = {
-        "measure": [_title(row["name"], which) for row in known],
+        "measure": [_title(row["name"], which, whole=True) for row in known],
         "value": [
             f"{row['value']:,}"
             if CATALOGUE[row["name"]].is_count
@@ -172,8 +172,13 @@ def model_title(name: str, classes: Mapping[str, str]) -> str:
     return f"{title} ({settings.replace('+', ', ')})" if settings else title
 
 
-def _title(name: str, which: bool) -> str:
-    return CATALOGUE[name].title_zh if which else CATALOGUE[name].title
+def _title(name: str, which: bool, *, whole: bool = False) -> str:
+    measure = CATALOGUE[name]
+    if which:
+        return measure.title_zh
+    short = "perplexity" if name == "perplexity_completion" else measure.column
+    title = measure.title if whole else short or measure.title
+    return title[:1].upper() + title[1:]
 
 
 def _printed(columns: Mapping[str, Sequence[Any]], language: Language, caption: str, label: str) -> Table:

@@ -29,6 +29,7 @@ BOM = "\ufeff"  # at the beginning of a file, by which Excel recognises UTF-8
 # full-width characters are taken for the others in East Asian settings.
 _FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@＝＋－＠]")
 _LONG_CELL = 60  # characters; a longer cell is broken into lines in LaTeX
+_WIDE_TABLE = 60  # characters of the columns of a LaTeX table; a wider one is set in small type
 _WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
 _LATEX = {
@@ -193,6 +194,9 @@ class Table:
         if caption is None and label is None:
             return "\n".join(body) + "\n"
         above = [] if caption is None else [rf"\caption{{{_heading(caption)}}}"]
+        widths = [max(length, len(name)) for length, name in zip(lengths, head, strict=True)]
+        if not any(long) and sum(widths) > _WIDE_TABLE:
+            above = [r"\small", r"\setlength{\tabcolsep}{4pt}", *above]
         above += [] if label is None else [rf"\label{{{label}}}"]
         float_of = "\n".join([r"\begin{table}", r"\centering", *above, *body, r"\end{table}"]) + "\n"
         return "".join(f"% {line}\n" for line in _needs(float_of)) + float_of
