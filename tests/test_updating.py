@@ -26,7 +26,7 @@ def write_month(path: Path, month: int, subjects: list[str], n_each: int = 40, *
     random = np.random.default_rng(month)
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["text", "label", "timestamp", "source", *(["id"] if ids else [])])
+        table.writerow(["body", "label", "timestamp", "source", *(["id"] if ids else [])])
         for number in range(n_each * len(subjects)):
             subject = subjects[number % len(subjects)]
             words = random.choice(SUBJECTS[subject], 18).tolist()
@@ -44,8 +44,8 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("updates")
     may = write_month(folder / "may.csv", 5, ["weather", "market", "garden"])
     call(
-        "train", may, "--model", "lda", "--topics", 3, "--epochs", 10, "--covariate", "source", "--out", folder / "run",
-        "--no-explorer", "--min-df", 2, "--quiet",
+        "train", may, "--text", "body", "--model", "lda", "--topics", 3, "--epochs", 10, "--covariate", "source",
+        "--out", folder / "run", "--no-explorer", "--min-df", 2, "--quiet",
     )  # fmt: skip
     return folder
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -240,14 +241,19 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Add documents to a run, say what is new in them, and learn new topics beside the old ones if asked."""
-    file = one_or_several(files)
+    from ..topics.saved import find_model, read_metrics, trained_on
+
+    file, given = one_or_several(files), reading_of(options)
+    find_model(run)
+    if not holds_corpus(file):
+        options = replace(options, **(trained_on(read_metrics(run)).get("reading", {}) | given))
     check_source(file, options)
     mention_edits(run)
     from ..reports.updating import update as update_run
 
     found = update_run(
         run, file if isinstance(file, str) else tuple(file), new_topics=new_topics, out=out,
-        reading=reading_of(options), vectors=vectors_or_encoder(file, options, document_vectors, encoder),
+        reading=given, vectors=vectors_or_encoder(file, options, document_vectors, encoder),
         encoder=encoder, keep_repeated=keep_repeated, random_state=seed, device=device, allow=allow or (),
         overwrite=overwrite, force=force,
     )  # fmt: skip

@@ -46,7 +46,9 @@ from ..topics.saved import (
     PICTURES,
     STATE,
     TOPICS,
+    TRAINED_ON,
     TRAINING_OPTIONS,
+    UPDATES,
     is_run_file,
     is_too_large,
     read_metrics,
@@ -69,7 +71,6 @@ logger = logging.getLogger("topicloom")
 
 DocTopics = Literal["csv", "parquet", "none"]
 
-UPDATES, TRAINED_ON = "updates", "trained_on"  # entries of metrics.json of a run that has got more documents
 _STAGED = ".new-run"  # the folder of a new run inside a directory with other files
 _WORDS_IN_TABLE = 25
 _MANY_DOCUMENTS = 5_000  # with which steps after training take seconds

@@ -23,10 +23,10 @@ from ..models.base import TopicModel
 from ..settings import require_seed, require_whole
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, EditsFile, read_edits, translated
-from ..topics.saved import EDITS, known_covariates, read_metrics, require_place
+from ..topics.saved import EDITS, TRAINED_ON, UPDATES, known_covariates, read_metrics, require_place, trained_on
 from ..topics.table import Table
 from ..topics.view import Topics
-from .run import TRAINED_ON, UPDATES, RunOptions, write_edited
+from .run import RunOptions, write_edited
 
 logger = logging.getLogger("topicloom")
 
@@ -220,11 +220,6 @@ def update(
     return result
 
 
-def trained_on(about: Mapping[str, Any]) -> Any:
-    """Return where the training documents of a run were read from, given its metrics.json."""
-    return about.get(TRAINED_ON, about.get("source"))
-
-
 # The new documents
 
 
@@ -240,9 +235,8 @@ def _given(
         return (new if isinstance(new, Corpus) else model.documents(new, words_only=True)), None
     if isinstance(files, str) and holds_corpus(files):
         return Corpus.load(files), files
-    trained = trained_on(about) or {}
     kinds = known_covariates(run) | model.origin.fields_
-    options = trained.get("reading", {}) | reading
+    options = trained_on(about).get("reading", {}) | reading
     return next(documents_of_file(files, model.vocabulary_, model.tokenizer_, options, kinds)), files
 
 

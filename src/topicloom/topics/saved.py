@@ -378,6 +378,7 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
 
 # metrics.json of a run: what was measured, and the topics' shares of the documents, with a checksum of its content.
 
+UPDATES, TRAINED_ON = "updates", "trained_on"  # entries of metrics.json of a run that has got more documents
 METRICS, TOPICS = "metrics.json", "topics.csv"
 _METRICS_VERSION = 1  # older runs have no version and no checksum, and only topics.csv has their shares
 
@@ -385,6 +386,11 @@ _METRICS_VERSION = 1  # older runs have no version and no checksum, and only top
 def write_metrics(run: Path, content: Mapping[str, Any]) -> None:
     """Write metrics.json of a run."""
     write_manifest(run / METRICS, {**content, "format_version": _METRICS_VERSION})
+
+
+def trained_on(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the training documents of a run were read from, and how, given its metrics.json."""
+    return about.get(TRAINED_ON, about.get("source")) or {}
 
 
 def read_metrics(run: Path) -> dict[str, Any]:
