@@ -176,6 +176,10 @@ def test_shares_of_periods_and_classes_are_those_of_the_view(page, topics):
     core, _ = parts_of(page)["core"]
     by_time, by_class = topics.over_time(), topics.by_class()
     assert core["periods"]["names"] == by_time.period_names
+    assert core["periods"]["sparse"] == (by_time.sparse & (by_time.shares.n_docs > 0)).tolist()
+    assert core["periods"]["bursts"] == [
+        {"topic": each.topic, "first": each.first, "last": each.last} for each in by_time.bursts if each.is_found
+    ]
     assert [each["direction"] for each in core["periods"]["trends"]] == [each.direction for each in by_time.trends]
     for shown, shares in ((core["periods"], by_time.shares), (core["classes"], by_class.shares)):
         for name in ("mean", "low", "high"):

@@ -8,6 +8,8 @@ export interface Groups {
   documents: number[];
   unit?: string;
   trends?: { topic: number; slope: number | null; direction: "rising" | "falling" | "steady" }[];
+  bursts?: { topic: number; first: number; last: number }[]; // periods in which the share of a topic is far above the others
+  sparse?: boolean[]; // whether a period has too few documents to say much
   words?: string[][];
 }
 

@@ -499,9 +499,8 @@ def _show_cross_table(table: Table, found: ByGroup, correction: str) -> None:
 
 def _log_unknown(n_unknown: int, what: str) -> None:
     if n_unknown:
-        logger.info(
-            "%s documents are left out, because their %s or all their words are unknown", f"{n_unknown:,}", what
-        )
+        left_out, whose = counted(n_unknown, "document is", "documents are"), "its" if n_unknown == 1 else "their"
+        logger.info("%s left out, because %s %s or all %s words are unknown", left_out, whose, what, whose)
 
 
 def _share(value: float | None) -> str:

@@ -431,7 +431,9 @@ def period_shares(topics: Topics) -> dict[str, Any] | None:
         }
         for each in found.trends
     ]
-    return {"names": found.period_names, "unit": found.period, "trends": trends} | _rows(found.shares)
+    bursts = [{"topic": each.topic, "first": each.first, "last": each.last} for each in found.bursts if each.is_found]
+    more = {"trends": trends, "bursts": bursts, "sparse": (found.sparse & (found.shares.n_docs > 0)).tolist()}
+    return {"names": found.period_names, "unit": found.period, **more} | _rows(found.shares)
 
 
 def class_shares(topics: Topics) -> dict[str, Any] | None:
