@@ -215,7 +215,7 @@ def test_no_word_left():
         r"`remove_top=0` drops 0; loosen these filters or give more text",
     ):
         Corpus.from_texts(TEXTS, min_df=2, max_df=0.1)
-    with pytest.raises(InputError, match=r"give more text; `max_df=1` is one document, and 1.0 is all of them; of long"):
+    with pytest.raises(InputError, match=r"give more text; `max_df=1` is one document, and 1.0 is all of them; of"):
         Corpus.from_texts(TEXTS, min_df=2, max_df=1)
     with pytest.raises(InputError, match=r"`remove_top=9` drops 6.*give more text; of long"):
         Corpus.from_texts(TEXTS, **OPEN, remove_top=9)
