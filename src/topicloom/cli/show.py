@@ -196,13 +196,16 @@ def topics(
     as_json: AsJson = False,
 ) -> None:
     """Show the topics of a run."""
-    from ..topics.language_model import LanguageModelAnswers
     from ..topics.saved import ANSWERS, read_shares, read_topics
     from ..topics.table import describe
 
     mention_edits(run)
     saved = read_topics(run)
-    sentences = LanguageModelAnswers(run / ANSWERS).sentences_of(saved)
+    sentences: list[str | None] = []
+    if (answers := run / ANSWERS).is_file():
+        from ..topics.language_model import LanguageModelAnswers
+
+        sentences = LanguageModelAnswers(answers).sentences_of(saved)
     found = describe(saved, read_shares(run, len(saved.components)), words, relevance, sentences)
     if as_json:
         print_json({"run": str(run), "topics": found})

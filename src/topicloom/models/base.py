@@ -626,6 +626,7 @@ class TopicModel(
         check_is_fitted(self, "components_")
         return self._over_words(X, vocabulary, vectors=vectors, encoder=encoder, words_only=words_only)
 
+    @of_one_fit
     def infer(self, X: Any, *, vectors: Any = None, encoder: Any = None) -> DocumentTopics:
         """Infer the topics of documents, and return them together with the ids, labels, times and texts that X has.
 

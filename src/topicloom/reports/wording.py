@@ -306,7 +306,7 @@ METHODS = {
 WITHOUT_LABEL = Phrase(
     "Documents without a label are grey ({n:,} of {n_all:,}).", "没有类别的文档是灰色的（{n_all:,} 篇中有 {n:,} 篇）。"
 )
-CLOUDS = Phrase("Clouds show where the documents of a topic are dense.", "色块表示主题的文档密集之处。")
+DENSITY = Phrase("Clouds show where the documents of a topic are dense.", "色块表示主题的文档密集之处。")
 REPEATED_COLOURS = Phrase(
     "There are more topics than colours, so that colours repeat.", "主题数多于颜色数，因此颜色有重复。"
 )

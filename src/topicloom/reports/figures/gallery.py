@@ -197,7 +197,7 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
             method=_method(options, language),
         ),
         words.WITHOUT_LABEL(language, n=n_grey, n_all=len(rows)) * bool(n_grey),
-        words.CLOUDS(language) * (len(rows) >= FEWEST_FOR_CLOUDS),
+        words.DENSITY(language) * (len(rows) >= FEWEST_FOR_CLOUDS),
         words.REPEATED_COLOURS(language) * (len(names) > MOST_COLOURS),
         words.SAMPLED(language, n=len(rows), n_all=len(known)) * (len(rows) < len(known)),
         left_out(language, n=n_empty) * bool(n_empty),
