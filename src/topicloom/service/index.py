@@ -5,8 +5,10 @@ The file is built completely or not at all, and is only read afterwards.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -269,20 +271,24 @@ def build_index(path: Path, digest: str, corpus: Corpus, tokenize: Tokenize | No
     """
     require_full_text_search()
     with atomic_file(path) as temporary:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            connection.executescript(_TABLES)
-            connection.execute("BEGIN")
-            connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", _rows(corpus))
-            connection.executemany(
-                "INSERT INTO words (rowid, tokens, characters) VALUES (?, ?, ?)",
-                ((row, *entry(text, tokens)) for row, (text, tokens) in enumerate(_texts(corpus, tokenize))),
-            )
-            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-            connection.execute(_INDEX)
-            connection.execute("INSERT INTO about VALUES ('digest', ?)", (_mark(digest),))
-            connection.execute("COMMIT")
+        try:
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode = OFF")
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.executescript(_TABLES)
+                connection.execute("BEGIN")
+                connection.executemany("INSERT INTO documents VALUES (?, ?, ?, ?, ?)", _rows(corpus))
+                connection.executemany(
+                    "INSERT INTO words (rowid, tokens, characters) VALUES (?, ?, ?)",
+                    ((row, *entry(text, tokens)) for row, (text, tokens) in enumerate(_texts(corpus, tokenize))),
+                )
+                connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+                connection.execute(_INDEX)
+                connection.execute("INSERT INTO about VALUES ('digest', ?)", (_mark(digest),))
+                connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            number = errno.ENOSPC if "full" in str(error) else errno.EIO
+            raise OSError(number, os.strerror(number), str(path)) from error
         seal = _seal(temporary)
         with temporary.open("r+b") as file:
             for place, part in zip(_FREE, (seal[:4], seal[4:]), strict=True):
