@@ -312,7 +312,7 @@ def _chunks(
     from ..corpus import Corpus
     from ..corpus.inputs import documents_of_file
 
-    if isinstance(source, str) and holds_corpus(source):
+    if holds_corpus(source):
         corpus = Corpus.load(source)
         size = at_once or max(len(corpus), 1)
         chunks: Iterator[Corpus] = (corpus[first : first + size] for first in range(0, len(corpus), size))

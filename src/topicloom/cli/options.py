@@ -482,7 +482,7 @@ class GivenDocuments:
         _refuse_both(vectors, encoder)
         columns = dict.fromkeys(covariates, "covariate") | ({} if split is None else {split: "split"})
         documents = None
-        if may_be_corpus and isinstance(source, str) and holds_corpus(source):
+        if may_be_corpus and holds_corpus(source):
             _refuse_options(source, options.values())
         else:
             documents = documents_in(source, options.reading, columns)
@@ -560,7 +560,7 @@ def check_source(source: str | list[str], reading: ReadOptions) -> None:
     The file is opened again later, because the covariates to read are known only when the model is loaded or, for
     validation documents, when the training documents are counted.
     """
-    if isinstance(source, str) and holds_corpus(source):
+    if holds_corpus(source):
         _refuse_options(source, vars(reading))
     elif source != "-":
         from ..text.reading import documents_in
@@ -569,7 +569,7 @@ def check_source(source: str | list[str], reading: ReadOptions) -> None:
             next(documents_in(source, reading), None)
 
 
-def _refuse_options(source: str, options: Mapping[str, Any]) -> None:
+def _refuse_options(source: str | Path, options: Mapping[str, Any]) -> None:
     """Raise InputError if an option of reading or of counting was given for a saved corpus."""
     defaults = Preparing().values()
     changed = [name for name, value in options.items() if value != defaults[name]]
@@ -607,7 +607,7 @@ def vectors_or_encoder(
     from ..text.reading import documents_in
 
     vectors = read_document_vectors(path)
-    if isinstance(source, str) and holds_corpus(source):
+    if holds_corpus(source):
         n_docs = Corpus.load(source).n_docs
     else:
         with muted():

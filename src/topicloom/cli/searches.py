@@ -102,18 +102,7 @@ def compare(
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
     found = _compared(
-        one_or_several(source),
-        options,
-        chosen,
-        topics,
-        seeds,
-        split,
-        vectors,
-        out,
-        keep_models,
-        quiet,
-        figure_language,
-        font,
+        source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
     )
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
@@ -167,18 +156,7 @@ def select_topics(
 
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
     found = _compared(
-        one_or_several(source),
-        options,
-        [model],
-        topics,
-        seeds,
-        split,
-        vectors,
-        out,
-        keep_models,
-        quiet,
-        figure_language,
-        font,
+        source, options, [model], topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
     )
     recommended = found.recommend()
     if as_json:
@@ -243,9 +221,7 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
-    given = _opened(
-        one_or_several(source), options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
-    )
+    given = _opened(source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache)))
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
@@ -268,7 +244,7 @@ def tune(
 
 
 def _compared(
-    source: str | list[str],
+    sources: list[str],
     options: Preparing,
     models: Sequence[str],
     topics: str,
@@ -283,9 +259,9 @@ def _compared(
 ) -> Comparison:
     """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
     n_jobs = 1 if options.n_jobs is None else options.n_jobs
-    if holds_corpus(source):
+    if holds_corpus(one_or_several(sources)):
         options = replace(options, n_jobs=None)  # there is no text to split
-    given = _opened(source, options, split, vectors)
+    given = _opened(sources, options, split, vectors)
     from ..experiments import compare as comparison
 
     comparison.estimators(models)
@@ -360,8 +336,9 @@ class _Vectors(NamedTuple):
     cache: Path | None
 
 
-def _opened(source: str | list[str], options: Preparing, split: str | None, vectors: _Vectors) -> GivenDocuments:
+def _opened(sources: list[str], options: Preparing, split: str | None, vectors: _Vectors) -> GivenDocuments:
     """Open documents, with the column that divides them into parts if there is one."""
+    source = one_or_several(sources)
     if holds_corpus(source):
         options = replace(options, cluster=None)  # there is no text to split
     return GivenDocuments.opened(

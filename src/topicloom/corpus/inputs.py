@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import replace
 from itertools import islice
 from numbers import Real
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -461,7 +460,7 @@ def parts_of_source(
     Raises:
         InputError: it cannot be read, or the column is missing or says something else.
     """
-    if isinstance(source, str | Path) and holds_corpus(source):
+    if holds_corpus(source):
         return split_by_covariate(Corpus.load(source).over(words), column)
     found = documents_of_file(source, words, tokenizer, reading, {**fields, column: ()})
     return split_by_covariate(next(found), column)

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from ..errors import InputError, SavedFileError, SettingError
 from .writing import atomic_file
@@ -43,7 +43,7 @@ def located(source: str | Path | Sequence[str | Path]) -> str | list[str]:
     return [str(Path(each).resolve()) for each in source]
 
 
-def holds_corpus(directory: str | Path | Sequence[str | Path]) -> bool:
+def holds_corpus(directory: str | Path | Sequence[str | Path]) -> TypeGuard[str | Path]:
     """Return whether a path is that of a corpus that `Corpus.save` or the command `prepare` wrote. Several are not."""
     return isinstance(directory, str | Path) and (Path(directory) / "corpus.json").is_file()
 

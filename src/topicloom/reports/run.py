@@ -691,7 +691,7 @@ def _read(
 
 def _stored(model: TopicModel, source: str | list[str], reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, with the vectors that they have."""
-    if isinstance(source, str) and holds_corpus(source):
+    if holds_corpus(source):
         return Corpus.load(source)
     return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
 
