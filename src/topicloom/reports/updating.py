@@ -233,8 +233,8 @@ def _given(
         files = str(new)
     else:
         return (new if isinstance(new, Corpus) else model.documents(new, words_only=True)), None
-    if isinstance(files, str) and holds_corpus(files):
-        return Corpus.load(files), files
+    if holds_corpus(files):
+        return Corpus.load(files), str(files)
     kinds = known_covariates(run) | model.origin.fields_
     options = trained_on(about).get("reading", {}) | reading
     return next(documents_of_file(files, model.vocabulary_, model.tokenizer_, options, kinds)), files
