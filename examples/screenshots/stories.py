@@ -71,8 +71,8 @@ def draw(news: Path, articles: Path, target: Path) -> None:
             for page, view, name in (
                 (news / "news.html", "topics/7", "news-topics"),
                 (news / "news.html", "documents/7", "news-documents"),
-                (articles / "june.html", "topics/3", "articles-topics"),
-                (articles / "runs/may-edited/explorer.html", "time/10", "articles-time"),
+                (articles / "june.html", "topics/12", "articles-topics"),
+                (articles / "runs/may-edited/explorer.html", "time/2", "articles-time"),
             ):
                 tools["show"](driver, page, view, 1280, 800, chinese=chinese)
                 if view.startswith("documents"):
