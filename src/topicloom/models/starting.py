@@ -294,19 +294,19 @@ class SpareTopics:
         kept, heirs = choose_distinct(topic_word, shares, n_topics, coherence, seeded, unused)
         if seeds is not None:  # a seeded topic keeps its number
             kept = in_place(torch.from_numpy(kept), torch.from_numpy(seeded), torch.arange(len(seeded))).numpy()
-        kept, heirs = (current().of_first(torch.from_numpy(chosen)).numpy() for chosen in (kept, heirs))
-        parts = inherited_parts(topic_word, kept, heirs)
+        found = kept, heirs, inherited_parts(topic_word, kept, heirs).astype(np.float32)
+        first = [current().of_first(torch.from_numpy(each)) for each in found]  # so that all ranks go on alike
         for module in state.network.modules():
             if isinstance(module, TopicShares):
-                module.absorb(torch.from_numpy(heirs).to(state.device), torch.from_numpy(parts).to(state.device))
-        self._narrow(state, kept)
+                module.absorb(*(each.to(state.device) for each in first[1:]))
+        self._narrow(state, first[0].numpy())
 
     def _topics_and_use(self, network: TopicNetwork) -> tuple[Array, Array, Array]:
         """Return the topics (K', V), their shares of the training documents and whether they are a main topic (K',)."""
         points = (network.posterior(batch).point() for batch in self.reader)
         parts = [torch.stack([theta.sum(0), theta.argmax(1).bincount(minlength=theta.shape[1])]) for theta in points]
         total, mains = current().sum(torch.stack(parts).sum(0)).cpu().numpy()  # (K',) each
-        return network.topic_word().double().cpu().numpy(), total / total.sum(), mains > 0
+        return network.topic_word().cpu().double().numpy(), total / total.sum(), mains > 0
 
     @cached_property
     def _reference(self) -> Reference:
