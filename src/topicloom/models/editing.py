@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..nn.edited import AddedTopics, EditedNetwork, Regroup, SplitTopic, Step, t
 from ..nn.execution import full_precision
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
-from ..nn.sparse import TINY, Batch
+from ..nn.sparse import TINY, Batch, SparseCounts
 from ..topics.document_topics import DocumentTopics
 from ..topics.edits import Edit, Numbering, checked_edits, renamed, translated
 from ..topics.hierarchy import hierarchy
@@ -81,9 +82,8 @@ def prepared_edits(
     if matching is None:
         return checked
     numbers = {old: new for old, new in enumerate(matching) if new is not None}
-    checked = [
-        {name: value for name, value in edit.items() if name != "rows"} for edit in checked
-    ]  # of other documents
+    # "rows" are rows of the documents of the other topics.
+    checked = [{name: value for name, value in edit.items() if name != "rows"} for edit in checked]
     result = translated(checked, numbers, len(matching), n_topics)
     for sentence in result.left_out:
         logger.warning("%s", sentence)
@@ -252,12 +252,47 @@ def _names_after(names: Mapping[int, str], assign: Array) -> dict[int, str]:
     return kept
 
 
+# What topics learn from
+
+
+def _at_words(
+    network: EditedNetwork,
+    corpus: Corpus,
+    theta: Array,
+    value: Callable[[Tensor, Tensor, SparseCounts], Tensor],
+) -> sp.csr_array:
+    """Return a number for each word of each document, (D, V), with the non-zeros of the counts.
+
+    Args:
+        network: the network with the topics.
+        corpus: documents over its words.
+        theta: (D, K) their topics.
+        value: returns the numbers (N,) of a batch, given theta (B, K), the topics (V, K) and the counts.
+    """
+    beta_t, _ = network.stages[-1]
+
+    def read(batch: Batch) -> Tensor:
+        assert batch.rows is not None
+        shares = beta_t.new_tensor(np.array(theta[batch.rows.cpu().numpy()], np.float32))  # (B, K)
+        return value(shares, beta_t, batch.counts)
+
+    values = np.concatenate([np.empty(0, np.float32), *each_batch(network.base, corpus, read)])
+    return sp.csr_array((values, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
+
+
+def _sampled(rows: Array, seed: int) -> Array:
+    """Return documents, or a sample of them if there are very many."""
+    if len(rows) <= _MOST_DOCUMENTS:
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, _MOST_DOCUMENTS, replace=False))
+
+
 # The parts of a topic
 
 _FEWEST_PASSES, _MOST_PASSES = 6, 40
 _DOCUMENTS_READ = 60_000  # documents read in all passes, if the number of passes allows it
 _FEWEST_TOKENS = 1.0  # documents with fewer tokens of the topic are left out
-_MOST_DOCUMENTS = 10_000  # the parts are learned from a sample of this size if there are more documents
+_MOST_DOCUMENTS = 10_000  # topics are learned from a sample of this size if there are more documents
 _ETA = 0.1  # the Dirichlet parameter of the parts' words; a larger one makes one part take most of the topic
 _SMALLEST = 0.01  # smaller counts are left out
 
@@ -284,20 +319,9 @@ def fit_parts(
     Raises:
         InputError: too few documents have the topic.
     """
-    n_parts, theta = edit["into"], documents.theta
-    beta_t, _ = network.stages[-1]
-
-    def read(batch: Batch) -> Tensor:
-        assert batch.rows is not None
-        shares = beta_t.new_tensor(np.array(theta[batch.rows.cpu().numpy()], np.float32))  # (B, K)
-        return topic_counts(column, shares, beta_t, batch.counts)
-
-    values = np.concatenate([np.empty(0, np.float32), *each_batch(network.base, corpus, read)])
-    part = sp.csr_array((values, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
-    rows = np.flatnonzero(part.sum(axis=1) >= _FEWEST_TOKENS)
-    if len(rows) > _MOST_DOCUMENTS:
-        random = np.random.default_rng(edit["random_state"])
-        rows = np.sort(random.choice(rows, _MOST_DOCUMENTS, replace=False))
+    n_parts = edit["into"]
+    part = _at_words(network, corpus, documents.theta, partial(topic_counts, column))
+    rows = _sampled(np.flatnonzero(part.sum(axis=1) >= _FEWEST_TOKENS), edit["random_state"])
     part = part[rows]
     part.data[part.data < _SMALLEST] = 0
     part.eliminate_zeros()
@@ -307,7 +331,7 @@ def fit_parts(
             f"too few documents have words of topic {edit['split']} to split it into {n_parts}: {part.shape[0]} of "
             f"{corpus.n_docs}, with {counted(len(words), 'different word')}; give more documents or ask for fewer parts"
         )
-    topic = beta_t[:, column].cpu().double().numpy()  # (V,)
+    topic = network.stages[-1][0][:, column].cpu().double().numpy()  # (V,)
     given = np.full((n_parts, len(topic)), 1 / n_parts)  # r(j | v) of words that the documents do not have
     shares, given[:, words] = _assignments(part[:, words].astype(np.float64), n_parts, edit["random_state"])
     given[:, np.setdiff1d(np.arange(len(topic)), words)] = shares[:, None]
@@ -367,20 +391,11 @@ def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics,
     Raises:
         InputError: there are too few documents.
     """
-    n_new, theta = edit["add"], documents.theta
-    beta_t, _ = network.stages[-1]
-
-    def read(batch: Batch) -> Tensor:
-        assert batch.rows is not None
-        shares = beta_t.new_tensor(np.array(theta[batch.rows.cpu().numpy()], np.float32))  # (B, K)
-        return batch.counts.sampled_product(shares, beta_t)
-
-    known = np.concatenate([np.empty(0, np.float32), *each_batch(network.base, corpus, read)])
-    likely = sp.csr_array((known + TINY, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
-    rows = np.flatnonzero(~corpus.is_empty)
-    if len(rows) > _MOST_DOCUMENTS:
-        random = np.random.default_rng(edit["random_state"])
-        rows = np.sort(random.choice(rows, _MOST_DOCUMENTS, replace=False))
+    n_new = edit["add"]
+    likely = _at_words(
+        network, corpus, documents.theta, lambda theta, beta_t, counts: counts.sampled_product(theta, beta_t) + TINY
+    )
+    rows = _sampled(np.flatnonzero(~corpus.is_empty), edit["random_state"])
     counts, likely = corpus.counts[rows].astype(np.float64), likely[rows]
     words, columns = np.unique(counts.indices, return_inverse=True)
     if len(rows) < n_new or len(words) < n_new:
