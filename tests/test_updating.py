@@ -79,6 +79,12 @@ def test_an_update_keeps_topics_and_says_how_well_they_fit(place):
     assert len((place / "same" / "doc_topics.csv").read_text().splitlines()) == 1 + 240
 
 
+def test_documents_without_known_words_are_explained_badly(place):
+    found = tl.update(place / "run", ["goalkeeper striker", "referee penalty"], force=True)
+    assert found.badly_explained.tolist() == [True, True]
+    assert not any("cannot predict" in sentence for sentence in found.sentences())
+
+
 def test_new_topics_find_a_new_subject_beside_the_old_ones(place):
     call("edit", place / "run", "--rename", "1=second", "--merge", "0,2", "--out", place / "edited", "--quiet")
     before = tl.Topics.from_run(place / "edited")

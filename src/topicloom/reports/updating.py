@@ -195,14 +195,14 @@ def update(
             given = given.with_vectors(vectors)
         found = given if keep_repeated else _without_repeated(topics.corpus, given, files, source)
         n_repeated = len(given) - len(found)
-        added = model.documents(found, encoder=encoder)
+        added = model.documents(found)
         if not force:
             require_known(int(added.is_empty.sum()), len(added), added.texts, model.tokenizer_)
-        added = _with_fields_of(topics.corpus, added)
+        inferred, added = model.infer(added), _with_fields_of(topics.corpus, added)
         n_trained = len(topics.corpus) - sum(each["documents"] for each in about.get(UPDATES, []))
         badly = _badly_explained(model, topics.corpus[:n_trained], added)
         words, share = _new_words(topics.corpus, found, model)
-        joined, inferred = Corpus.concatenate([topics.corpus, added], "first"), model.infer(added)
+        joined = Corpus.concatenate([topics.corpus, added], "first")
         theta = np.concatenate([topics.documents.theta, inferred.theta])
         empty = np.concatenate([topics.documents.empty, inferred.empty])
         whole, edits = Topics.of(model, joined, DocumentTopics(theta, empty, joined.fields)), []
@@ -290,8 +290,7 @@ def _contents(corpus: Corpus, other: Corpus) -> Iterator[Hashable]:
     if corpus.texts is not None and other.texts is not None:
         yield from map(hash, corpus.texts)
         return
-    words = corpus.vocabulary if set(corpus.vocabulary) <= set(other.vocabulary) else other.vocabulary
-    counts = corpus.over(words).counts
+    words, counts = other.vocabulary, corpus.over(other.vocabulary).counts
     for first, last in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
         pairs = zip(counts.indices[first:last].tolist(), counts.data[first:last].tolist(), strict=True)
         yield frozenset((words[column], count) for column, count in pairs)
@@ -355,6 +354,8 @@ def _badly_explained(model: TopicModel, trained: Corpus, new: Corpus) -> npt.NDA
     """
     try:
         reference, known = _scores(model, trained, leave_out=True)
+        if not new.counts.nnz:
+            return new.is_empty
         scores, scored = _scores(model, new)
     except InputError:
         return None
