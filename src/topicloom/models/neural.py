@@ -141,7 +141,7 @@ class NeuralTopicModel(TopicModel):
             Rare topics are then found, and large topics are not divided.
         min_diversity: the topic diversity that training should reach. Topic diversity is the share of different words
             among the 25 top words of all topics. As long as it is lower, a term of the loss that moves topics apart
-            gains weight. If s is the share of the tokens that documents have from their neighbours, d becomes
+            gains weight. Where documents have a share s of their tokens from their neighbours, the target d rises to
             d + s (1 - d) / 2. 0 turns the term off.
 
     Examples:

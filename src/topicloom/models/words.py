@@ -30,6 +30,7 @@ class Words:
         seeds: (V, K) what seed words add to the log weights of their topics, or None if there are no seed words.
         fields: the fields of the documents by name: the length of "vectors", 1 for "times" and for a covariate with
             numbers, and the names of the categories for a covariate with categories.
+        n_lent: how many of the tokens documents have from their neighbours.
     """
 
     log_frequency: Tensor
