@@ -46,13 +46,12 @@ def weighted_words(counts: Any, words: list[str], frequencies: Any) -> list[list
     Args:
         counts: (n, V) counts of the documents.
         words: the V words.
-        frequencies: (V,) how many of 1 + n training documents have each word, plus 1.
+        frequencies: (V,) the number of training documents with each word, plus 1.
     """
     idf = np.log(frequencies.max() / frequencies)
-    rows = sp.csr_matrix(counts)
     return [
-        [(words[i], float(row.data[at] * idf[i])) for at, i in enumerate(row.indices)]
-        for row in (rows[n] for n in range(rows.shape[0]))
+        [(words[i], float(count * idf[i])) for i, count in zip(row.indices, row.data, strict=True)]
+        for row in sp.csr_matrix(counts)
     ]
 
 
@@ -71,7 +70,7 @@ def load(folder: Path, python: Path, name: str, validation: bool) -> dict[str, A
     else:
         frequencies = np.asarray((data["train"] > 0).sum(0)).ravel() + 1
         for part in ("train", "test"):
-            documents = weighted_words(data[part], data["vocab"], np.minimum(frequencies, data["train"].shape[0] + 1))
+            documents = weighted_words(data[part], data["vocab"], frequencies)
             data[f"{part}_vectors"] = encode(python, "wordllama", documents, kept / f"{name}-{part}.npy")
     return _validation_part(data) if validation else data
 
