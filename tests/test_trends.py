@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq, minimize
-from scipy.stats import bootstrap, false_discovery_control, kendalltau, kruskal, kstat, kstest, norm
+from scipy.stats import bootstrap, false_discovery_control, kendalltau, kruskal, kstat, kstest, norm, skew
 from scipy.stats import t as student
 
 from topicloom.corpus.fields import Fields
@@ -23,6 +25,7 @@ from topicloom.topics.shares import (
     group_shares,
     group_word_counts,
     groups_of,
+    normal_scores,
     quantile_groups,
     words_of_groups,
 )
@@ -645,6 +648,15 @@ def test_p_values_of_groups_are_those_of_permutations():
         mean = theta[:12, topic].mean()
         one_sided = (drawn[:, topic] >= mean).mean() if mean > center[topic] else (drawn[:, topic] <= mean).mean()
         assert found.p[0, topic] == pytest.approx(2 * one_sided, rel=0.25, abs=0.01)
+
+
+def test_the_skewness_of_groups_is_that_of_all_permutations():
+    theta = np.random.default_rng(0).exponential(size=(12, 1))
+    found = by_group(theta, np.repeat([0, 1], [4, 8]), ["few", "many"])
+    means = np.array([theta[list(drawn), 0].mean() for drawn in combinations(range(12), 4)])
+    distance = (theta[:4, 0].mean() - means.mean()) / means.std()
+    score = normal_scores(np.array([distance]), np.array([skew(means)]))[0]
+    assert found.p[:, 0] == pytest.approx(2 * norm.sf(abs(score)))
 
 
 def test_several_covariates_at_once_are_refused_with_advice():

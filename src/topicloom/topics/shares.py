@@ -613,9 +613,9 @@ def _kruskal(column: Array, codes: Array) -> float | None:
 def _permutation_tests(theta: Array, codes: Array, shares: GroupShares) -> Array:
     """Return the p-value of each group and topic, (G, K): does the group have another share than all documents?
 
-    The documents of a group are compared with as many that are drawn without replacement from all. The distribution of
-    their mean is known by its variance and its skewness, which are those of the permutation test, and taken to be a
-    gamma distribution (Mielke & Berry 2007). NaN where a group has no document or all of them.
+    The documents of a group are compared with as many that are drawn without replacement from all. The mean of those
+    has exactly the variance and the skewness that the code computes, and its distribution is taken to be a gamma
+    distribution (Mielke & Berry 2007). NaN where a group has no document or all of them.
     """
     from scipy.special import ndtr
 
@@ -625,7 +625,7 @@ def _permutation_tests(theta: Array, codes: Array, shares: GroupShares) -> Array
     if len(rows) < 3:
         return found
     mean, variance = rows.mean(axis=0), rows.var(axis=0, ddof=1)
-    third = ((rows - mean) ** 3).mean(axis=0)
+    third = ((rows - mean) ** 3).sum(axis=0) * len(rows) / ((len(rows) - 1) * (len(rows) - 2))  # k-statistic, (K,)
     varies = variance > 1e-18
     spread = np.sqrt(np.where(varies, variance, 1))
     part = n / len(rows)
