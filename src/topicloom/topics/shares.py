@@ -286,10 +286,10 @@ class ByGroup:
         shares: mean, low and high, (G, K), and n_docs, (G,).
         names: the K names of the topics.
         differences: one for each topic.
-        n_unknown: the number of documents that are left out because their group or all their words are unknown.
-        curve: the shares as smooth functions of the covariate, if it has numbers and at least 5 different ones.
         n_main: (G, K) the number of documents of each group whose largest topic it is.
         p: (G, K) of the test that the share of a group is that of all documents; NaN where there is no test.
+        n_unknown: the number of documents that are left out because their group or all their words are unknown.
+        curve: the shares as smooth functions of the covariate, if it has numbers and at least 5 different ones.
     """
 
     by: str
@@ -297,10 +297,10 @@ class ByGroup:
     shares: GroupShares
     names: list[str]
     differences: list[Difference]
+    n_main: Array
+    p: Array
     n_unknown: int = 0
     curve: ShareCurve | None = None
-    n_main: Array | None = None
-    p: Array | None = None
 
     def cross_table(
         self, topics: Sequence[int] | None = None, *, correction: Correction = "benjamini-hochberg"
@@ -328,8 +328,6 @@ class ByGroup:
             raise SettingError(
                 f"`correction={correction!r}` is unknown; {nearest(str(correction), get_args(Correction))}"
             )
-        assert self.p is not None
-        assert self.n_main is not None
         corrected, known = np.full(self.p.shape, np.nan), np.isfinite(self.p)
         if known.any():
             given = self.p[known]
@@ -451,8 +449,8 @@ def by_group(
     n_main = np.zeros(shares.mean.shape, np.intp)
     np.add.at(n_main, (codes[codes >= 0], theta[codes >= 0].argmax(axis=1)), 1)
     return ByGroup(
-        by, list(group_names), shares, known, differences, int((codes < 0).sum()), n_main=n_main,
-        p=_permutation_tests(theta, codes, shares),
+        by, list(group_names), shares, known, differences, n_main, _permutation_tests(theta, codes, shares),
+        int((codes < 0).sum()),
     )  # fmt: skip
 
 
