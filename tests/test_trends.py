@@ -131,6 +131,24 @@ def test_documents_from_a_date_to_a_date():
 
 
 @pytest.mark.parametrize(
+    ("end", "after"),
+    [
+        ("2024", "2025-01-01"),
+        ("2024年5月", "2024-06-01"),
+        ("May 2024", "2024-06-01"),
+        ("2024-W18", "2024-05-06"),
+        ("2024-05-03", "2024-05-04"),
+        ("3 May 2024", "2024-05-04"),
+        ("2024-05-03T14", "2024-05-03T15"),
+    ],
+)
+def test_the_end_is_a_whole_period(end, after):
+    times = days(after, after)
+    times[0] -= 1  # microsecond
+    assert periods_of(times, "year", end=end).n_outside == 1
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"period": "2 fortnights"}, "several such as '2 weeks'"),

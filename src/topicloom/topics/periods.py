@@ -89,11 +89,6 @@ def periods_of(
     return Periods(found.unit, found.starts, found.ends, found.names, found.codes, n_outside)
 
 
-def check_period(period: str) -> None:
-    """Raise SettingError for a period that does not exist."""
-    _unit_of(period)
-
-
 def period_name(start: np.datetime64, unit: str) -> str:
     """Return the name of a period, such as 2024-05-03T14, 2024-05-03, 2024-W18, 2024-05, 2024-Q2, 2024 or 1990s."""
     day = start.astype("datetime64[D]").item()
@@ -238,7 +233,7 @@ def _time(name: str, value: Any) -> np.datetime64:
 
 
 def _end_of(value: Any) -> np.datetime64:
-    """Return when a date is over: a year, a month and a day are whole ones, and a time of day is itself included."""
+    """Return when a date is over. An hour or anything longer is meant as a whole; a finer time is itself included."""
     found = _time("end", value)
     text = str(value).strip()
     unit = "us"
@@ -248,8 +243,12 @@ def _end_of(value: Any) -> np.datetime64:
         unit = np.datetime_data(value.dtype)[0]
     elif re.fullmatch(r"\d{4}年?", text):
         unit = "Y"
-    elif re.fullmatch(r"\d{4}[-/年.]\d{1,2}月?", text):
+    elif re.fullmatch(r"\d{4}[-/年.]\d{1,2}月?|[A-Za-z]+\.?,?[- ]\d{4}", text):  # 2024-05, May 2024
         unit = "M"
+    elif re.fullmatch(r"\d{4}-?W\d{2}", text):
+        return found + np.timedelta64(7, "D")  # NumPy's weeks begin on Thursday
+    elif re.fullmatch(r"\d{4}-?\d{2}-?\d{2}[T ]\d{2}", text):
+        unit = "h"
     elif isinstance(value, str | int) and ":" not in text and found == found.astype("datetime64[D]"):
         unit = "D"
     return np.datetime64((found.astype(f"datetime64[{unit}]") + 1).astype("datetime64[us]"))
