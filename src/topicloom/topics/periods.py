@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -86,7 +86,7 @@ def periods_of(
             number, unit = 1, _automatic(all_times[inside])
         found = _calendar(all_times, inside, number, unit)
     n_outside = int((known & (found.codes < 0)).sum())
-    return Periods(found.unit, found.starts, found.ends, found.names, found.codes, n_outside)
+    return replace(found, n_outside=n_outside)
 
 
 def period_name(start: np.datetime64, unit: str) -> str:

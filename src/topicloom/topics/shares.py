@@ -611,9 +611,9 @@ def _kruskal(column: Array, codes: Array) -> float | None:
 def _permutation_tests(theta: Array, codes: Array, shares: GroupShares) -> Array:
     """Return the p-value of each group and topic, (G, K): does the group have another share than all documents?
 
-    The documents of a group are compared with as many that are drawn without replacement from all. The mean of those
-    has exactly the variance and the skewness that the code computes, and its distribution is taken to be a gamma
-    distribution (Mielke & Berry 2007). NaN where a group has no document or all of them.
+    The documents of a group are compared with as many that are drawn without replacement from all. The variance
+    and the skewness of their mean are known exactly, and its distribution is taken to be a gamma distribution (Mielke &
+    Berry 2007). NaN where a group has no document or all of them.
     """
     from scipy.special import ndtr
 
