@@ -306,10 +306,10 @@ METHODS = {
 WITHOUT_LABEL = Phrase(
     "Documents without a label are grey ({n:,} of {n_all:,}).", "没有类别的文档是灰色的（{n_all:,} 篇中有 {n:,} 篇）。"
 )
-DENSITY = Phrase("Clouds show where the documents of a topic are dense.", "色块表示主题的文档密集之处。")
-REPEATED_COLOURS = Phrase(
-    "There are more topics than colours, so that colours repeat.", "主题数多于颜色数，因此颜色有重复。"
+DENSITY = Phrase(
+    "Clouds show where documents with the same {colour} are dense.", "色块表示{colour}相同的文档密集之处。"
 )
+REPEATED_COLOURS = Phrase("There are only {n} colours, so that colours repeat.", "颜色只有 {n} 种，因此有重复。")
 SAMPLED = Phrase("{n:,} of {n_all:,} documents, drawn at random.", "从 {n_all:,} 篇文档中随机抽取 {n:,} 篇。")
 ONE_LEFT_OUT = Phrase("1 document without a known word is left out.", "有 1 篇文档不含已知的词，没有画出。")
 SOME_LEFT_OUT = Phrase("{n:,} documents without a known word are left out.", "有 {n:,} 篇文档不含已知的词，没有画出。")

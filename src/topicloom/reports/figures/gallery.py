@@ -188,17 +188,15 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
     else:
         names, groups = _classes(documents.labels, rows)
     n_grey, n_empty = int((groups == -1).sum()), len(documents) - n_known
+    colour = words.COLOURS[options.colour](language)
     left_out = words.ONE_LEFT_OUT if n_empty == 1 else words.SOME_LEFT_OUT
     sentences = [
         words.MAP(
-            language,
-            colour=words.COLOURS[options.colour](language),
-            near=words.SPACES[space](language),
-            method=_method(options, language),
+            language, colour=colour, near=words.SPACES[space](language), method=_method(options, language)
         ),
         words.WITHOUT_LABEL(language, n=n_grey, n_all=len(rows)) * bool(n_grey),
-        words.DENSITY(language) * (len(rows) >= FEWEST_FOR_CLOUDS),
-        words.REPEATED_COLOURS(language) * (len(names) > MOST_COLOURS),
+        words.DENSITY(language, colour=colour) * (len(rows) >= FEWEST_FOR_CLOUDS),
+        words.REPEATED_COLOURS(language, n=MOST_COLOURS) * (len(names) > MOST_COLOURS),
         words.SAMPLED(language, n=len(rows), n_all=len(known)) * (len(rows) < len(known)),
         left_out(language, n=n_empty) * bool(n_empty),
         words.WITHOUT_VECTOR(language, n=n_without) * bool(n_without),
