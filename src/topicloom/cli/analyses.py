@@ -216,10 +216,9 @@ def trends(
             for row in rows_of_trends
         )
         names = found.period_names
-        n, _, unit = found.period.rpartition(" ")
-        length = "bin" if unit == "bins" else unit.removesuffix("s")
-        by = f"by {n or ''} {unit if n else length}".replace("  ", " ") if each == 1 else f"{each} {length}s a bar"
-        by = by if each == 1 or not n else f"{each * int(n)} {length}s a bar"
+        n, _, units = found.period.rpartition(" ")
+        unit = units.removesuffix("s")
+        by = f"{each * int(n or 1)} {unit}s a bar" if each > 1 else f"by {found.period if n else unit}"
         span = names[0] if len(names) == 1 else f"{names[0].split(' to ')[0]} to {names[-1].split(' to ')[-1]}, {by}"
         columns = ["topic", "share", "name", "trend", "p (Holm)", *(["burst"] if longest else []), span]
         print_table(columns, rows, n_numbers=2, whole=len(columns) - 1)
