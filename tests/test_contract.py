@@ -677,10 +677,12 @@ class Spoiler(Callback):
         self.left -= 1
 
 
-NEURAL = [pytest.param(partial(small, kind), id=kind.__name__) for kind in MODELS if issubclass(kind, NeuralTopicModel)]
+MAKERS_OF_NEURAL = [
+    pytest.param(partial(small, kind), id=kind.__name__) for kind in MODELS if issubclass(kind, NeuralTopicModel)
+]
 
 
-@pytest.mark.parametrize("make_neural", NEURAL)
+@pytest.mark.parametrize("make_neural", MAKERS_OF_NEURAL)
 def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural, monkeypatch, interrupted_after):
     model, whole = make_neural(batch_size=20), make_neural(batch_size=20)  # four steps an epoch
     good, seen = (5, 1) if isinstance(model, Loom) else (9, 2)  # an epoch of counting has one step
@@ -694,7 +696,7 @@ def test_a_model_whose_training_diverged_keeps_its_last_whole_epoch(make_neural,
     assert len(model.history_) == 2
 
 
-@pytest.mark.parametrize("make_neural", NEURAL)
+@pytest.mark.parametrize("make_neural", MAKERS_OF_NEURAL)
 def test_a_model_that_never_trained_is_not_fitted(make_neural, monkeypatch):
     model, kind = make_neural(), type(make_neural().fit(COUNTS[:, :20]).network_)
     with monkeypatch.context() as patch:

@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -166,6 +167,33 @@ def test_scripts_import_what_the_package_has():
         if f"{module}.{name}" not in MODULES and not hasattr(importlib.import_module(module), name)
     }
     assert missing == set()
+
+
+def names_of_statements(statements: list[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module or a class define: functions, classes, and assigned names."""
+    for node in statements:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
+            if not decorators & {"overload", "setter"}:  # which define a name together with another function
+                yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            stored = (each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+            yield from (each.id for each in stored if isinstance(each.ctx, ast.Store) and each.id != "_")
+
+
+def test_no_module_or_class_defines_a_name_twice():
+    """Of two constants of one name, the second would silently be used everywhere."""
+    folders = [ROOT, Path(__file__).parent, *(ROOT.parents[1] / folder for folder in ("benchmarks", "examples"))]
+    n_names, twice = 0, set()
+    for file in (file for folder in folders for file in folder.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))):
+            counts = Counter(names_of_statements(scope.body))
+            n_names += len(counts)
+            twice |= {f"{file}: {name}" for name, count in counts.items() if count > 1}
+    assert twice == set()
+    assert n_names > 1000
 
 
 def test_names_of_tests_have_at_most_ten_words():
