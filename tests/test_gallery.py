@@ -136,6 +136,10 @@ def test_topics_over_time(topics):
     assert "documents of each month" in note_of(lines)
     (stream,) = figures.draw(topics, "time", period="month", stream=True)
     assert len(stream.axes[0].collections) == 3
+    (all_sparse,) = figures.draw(topics, "time", period="month", stream=True, min_documents=10**6)
+    assert len(all_sparse.axes[0].collections) == 3
+    (lines,) = figures.draw(topics, "time", period="month", min_documents=10**6)
+    assert "Hollow" not in lines.texts[0].get_text()
 
 
 @pytest.mark.parametrize("kind", ["topics", "sparsity", "similarity", "simplex"])

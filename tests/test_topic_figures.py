@@ -176,8 +176,10 @@ def test_time_that_cannot_be_drawn():
         figures.trend_lines([], np.empty((0, 2)), ["a", "b"])
     with pytest.raises(InputError, match="at least two periods"):
         figures.trend_stream(MONTHS[:1], SHARES[:1], ["a", "b"])
-    with pytest.raises(InputError, match=r"the shares of 3 topics in 4 periods have the shape \(4, 2\)"):
+    with pytest.raises(InputError, match=r"the values of 3 topics in 4 periods or groups have the shape \(4, 2\)"):
         figures.trend_lines(MONTHS, SHARES, ["a", "b", "c"])
+    with pytest.raises(InputError, match=r"have the shape \(2, 4\); make it \(4, 2\)"):
+        figures.group_table(list("abcd"), SHARES, SHARES.T, ["a", "b"])
     assert figures.trend_lines(MONTHS[:1], SHARES[:1], ["a", "b"])
 
 

@@ -191,9 +191,7 @@ def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
     colour = words.COLOURS[options.colour](language)
     left_out = words.ONE_LEFT_OUT if n_empty == 1 else words.SOME_LEFT_OUT
     sentences = [
-        words.MAP(
-            language, colour=colour, near=words.SPACES[space](language), method=_method(options, language)
-        ),
+        words.MAP(language, colour=colour, near=words.SPACES[space](language), method=_method(options, language)),
         words.WITHOUT_LABEL(language, n=n_grey, n_all=len(rows)) * bool(n_grey),
         words.DENSITY(language, colour=colour) * (len(rows) >= FEWEST_FOR_CLOUDS),
         words.REPEATED_COLOURS(language, n=MOST_COLOURS) * (len(names) > MOST_COLOURS),
@@ -369,11 +367,12 @@ def _time(topics: Topics, options: Options, language: Language) -> list[Figure]:
     one = words.SEVERAL_PERIODS[unit.removesuffix("s")](language, n=n) if n else words.PERIODS[unit](language)
     note = words.OVER_TIME(language, period=one)
     style: dict[str, Any] = {"font": options.font, "language": language}
+    has_documents = found.shares.n_docs > 0
+    is_hollow = has_documents & found.sparse & (found.n_tested > 0)  # if all are sparse, none is hollow
     if options.stream:
-        kept = ~found.sparse
+        kept = has_documents & ~is_hollow
         return [trend_stream(found.starts[kept], mean[kept], _names(topics), note=note, **style)]
     bursts = {each.topic: (each.first, each.last) for each in found.bursts if each.is_found}
-    is_hollow = found.sparse & (found.shares.n_docs > 0)
     further = [words.SPARSE(language, n=found.min_documents)] * bool(is_hollow.any())
     further += [words.BURSTS(language)] * bool(bursts)
     note = joined([note, words.BAND(language), *further], language)

@@ -71,7 +71,7 @@ def trend_lines(
         >>> len(pages)
         1
     """
-    times, values = _checked(periods, shares, names)
+    times, values = _checked(periods, shares, names, low, high)
     few = np.zeros(len(times), bool) if sparse is None else np.asarray(sparse, bool)
     if few[np.isfinite(values).any(axis=1)].all():  # no period has many documents
         few = np.zeros(len(times), bool)
@@ -217,7 +217,7 @@ def group_table(
         1
     """
     language = label_language(language, font)
-    _, values = _checked(groups, shares, names)
+    _, values = _checked(groups, shares, names, lifts, differs)
     factors = np.log2(np.clip(np.nan_to_num(np.asarray(lifts, np.float64), nan=1), 0.25, 4))
     bold = np.zeros(values.shape, bool) if differs is None else np.asarray(differs, bool)
     fonts = fonts_for([*names, *groups, note, *characters(language)], font)
@@ -281,16 +281,19 @@ def _name_layers(
 
 
 def _checked(
-    periods: npt.ArrayLike, shares: npt.ArrayLike, names: Sequence[str]
+    parts: npt.ArrayLike, shares: npt.ArrayLike, names: Sequence[str], *others: npt.ArrayLike | None
 ) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.float64]]:
-    times, values = np.asarray(periods), np.asarray(shares, np.float64)
-    if not len(times):
-        raise InputError("no document has a time, so there are no shares by period")
-    if values.shape != (len(times), len(names)):
-        raise InputError(
-            f"the shares of {len(names)} topics in {len(times)} periods have the shape {values.shape}; make it (T, K)"
-        )
-    return times, values
+    """Return the periods or groups, and the shares in them, whose shape the others have too."""
+    places, values = np.asarray(parts), np.asarray(shares, np.float64)
+    if not len(places):
+        raise InputError("no document has a time or a group, so there are no shares to draw")
+    for each in (values, *others):
+        if each is not None and np.shape(each) != (len(places), len(names)):
+            raise InputError(
+                f"the values of {len(names)} topics in {len(places)} periods or groups have the shape "
+                f"{np.shape(each)}; make it {(len(places), len(names))}"
+            )
+    return places, values
 
 
 def _time_axis(axes: Axes, times: npt.NDArray[np.generic], n_ticks: int, language: Language) -> None:
