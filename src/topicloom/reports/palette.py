@@ -19,8 +19,6 @@ _PAIRS = (
     "#887498/#c9b3da", "#1d73be/#5eaefe", "#006842/#179b67", "#356d76/#69a1ab", "#7541b8/#a977f3",
     "#996f82/#dcadc2", "#71855f/#b0c59d", "#b32035/#f05e67", "#866fb0/#c6aef4", "#9f3960/#da6e93",
 )  # fmt: skip
-
-
 MOST_COLOURS = len(_PAIRS)
 
 
