@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,8 +13,8 @@ import pytest
 
 import topicloom as tl
 from command_line import call, refused, shown
+from stub_service import StubHandler, served, without_waiting
 from topicloom.errors import InputError, SettingError
-from topicloom.text import services
 from topicloom.topics.edits import moves_in_words
 from topicloom.topics.language_model import LanguageModel, LanguageModelAnswers
 
@@ -29,7 +27,7 @@ WORDS = {
 KIND = {word: kind for kind, words in WORDS.items() for word in words.split()}
 
 
-class Chat(BaseHTTPRequestHandler):
+class Chat(StubHandler):
     """A chat on this machine: `answers` makes the answer of a request, a status and what is sent."""
 
     answers: ClassVar[Callable[[str, dict[str, Any]], Any]]
@@ -37,35 +35,21 @@ class Chat(BaseHTTPRequestHandler):
     usage: ClassVar[dict[str, int] | None] = {"prompt_tokens": 100, "completion_tokens": 7}
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         self.seen.append((self.path, self.headers.get("Authorization"), body))
         made = Chat.answers(body["messages"][-1]["content"], body)
         status, text = made if isinstance(made, tuple) else (200, made)
         answer = {"choices": [{"message": {"content": text}}], **({"usage": self.usage} if self.usage else {})}
-        content = json.dumps(answer if status == 200 else {"error": {"message": text}}).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.respond(status, answer if status == 200 else {"error": {"message": text}})
 
 
 @pytest.fixture
 def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of the stub, which knows the kinds of words."""
-    monkeypatch.setattr(services, "_FIRST_PAUSE", 0.01)
-    for name in ("TOPICLOOM_LLM_KEY", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    without_waiting(monkeypatch)
     Chat.answers, Chat.seen, Chat.usage = knowing, [], {"prompt_tokens": 100, "completion_tokens": 7}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Chat)
-    thread = threading.Thread(target=lambda: server.serve_forever(0.01), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(Chat) as address:
+        yield address
 
 
 def kind_of(text: str) -> str:
@@ -189,6 +173,8 @@ def test_bad_arguments_are_refused(topics, chat):
         ({"llm": chat, "model": "m", "rule": "phrase"}, "give one of them"),
         ({"llm": chat, "model": "m", "name_language": "xx"}, "`name_language='xx'` is not known"),
         ({"llm": chat, "model": "m", "timeout": 0}, "above 0"),
+        ({"llm": chat, "model": "m", "timeout": "5"}, "above 0"),
+        ({"llm": chat, "model": "m", "timeout": float("inf")}, "at most a day"),
         ({"model": "m"}, "needs a language model; give `llm`"),
     ):
         with pytest.raises(SettingError, match=says):

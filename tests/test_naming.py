@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +12,7 @@ import numpy as np
 import pytest
 
 import topicloom as tl
+from stub_service import StubHandler, served
 from topicloom.ranking import distinct_words
 from topicloom.topics.naming import distinct, names_by_phrase, names_by_words, phrases_of
 from topicloom.topics.saved import SavedTopics
@@ -180,34 +178,25 @@ def test_names_are_made_distinct():
 # The example, with a server on this machine.
 
 
-class _Server(BaseHTTPRequestHandler):
+class _Server(StubHandler):
     asked: ClassVar[list[dict[str, Any]]] = []
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         self.asked.append(body)
         question = body["messages"][0]["content"]
         if self.path != "/v1/chat/completions" or "- Health workers" in question:
             self.send_error(503)
             return
         content = "**Football**" if "cup final" in question else "中央银行"
-        answer = json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.respond(200, {"choices": [{"message": {"role": "assistant", "content": content}}]})
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     _Server.asked.clear()
-    with HTTPServer(("127.0.0.1", 0), _Server) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_port}/v1"
-        running.shutdown()
+    with served(_Server) as address:
+        yield address
 
 
 def test_a_server_names_topics(topics, server, caplog):

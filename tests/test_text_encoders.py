@@ -7,10 +7,8 @@ import json
 import logging
 import pickle
 import shutil
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +16,7 @@ import numpy as np
 import pytest
 
 import topicloom as tl
+from stub_service import StubHandler, served, without_waiting
 from topicloom import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.nn.encoders import BagEncoder
@@ -499,7 +498,7 @@ def test_copies_have_the_name_and_processes_no_function():
 # Services
 
 
-class Stub(BaseHTTPRequestHandler):
+class Stub(StubHandler):
     """A service with OpenAI's interface on this machine, which does what `plan` says for each request, in order."""
 
     plan: ClassVar[list[Any]] = []
@@ -507,7 +506,7 @@ class Stub(BaseHTTPRequestHandler):
     longest = 10**9
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         self.seen.append((self.path, self.headers.get("Authorization"), body))
         planned = self.plan.pop(0) if self.plan else 200
         status, answer = planned if isinstance(planned, tuple) else (planned, None)
@@ -517,32 +516,16 @@ class Stub(BaseHTTPRequestHandler):
             rows = by_words(body["input"]).tolist()
             data = [{"index": n, "embedding": row} for n, row in enumerate(rows)][::-1]
             answer = {"data": data} if status == 200 else {"error": {"message": "the stub says no"}}
-        content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", "/elsewhere")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.respond(status, answer, {"Location": "/elsewhere"} if status == 302 else {})
 
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a stub with a model."""
-    monkeypatch.setattr(services, "_FIRST_PAUSE", 0.01)
-    for name in ("TOPICLOOM_ENCODER_KEY", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
+    without_waiting(monkeypatch)
     Stub.plan, Stub.seen, Stub.longest = [], [], 10**9
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Stub)
-    thread = threading.Thread(target=lambda: server.serve_forever(0.01), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1#small"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(Stub) as address:
+        yield f"{address}#small"
 
 
 def test_a_service_encodes_in_requests(service, monkeypatch):
@@ -594,6 +577,37 @@ def test_a_service_that_stays_busy_is_left(service, monkeypatch):
         TextEncoder.of(service)
     with pytest.raises(InputError, match="does not answer"):
         TextEncoder.of("http://127.0.0.1:9/v1#small")
+
+
+@pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", b"\x15\x03\x01\r\n\r\n"])
+def test_broken_answers_are_refused(service, monkeypatch, sent):
+    monkeypatch.setattr(services, "_PATIENCE", 0.2)
+
+    class Broken(StubHandler):
+        def do_POST(self) -> None:
+            self.body()
+            self.wfile.write(sent)
+
+    with served(Broken) as address, pytest.raises(InputError, match="does not answer"):
+        TextEncoder.of(f"{address}#small")
+
+
+@pytest.mark.parametrize(
+    "bad", ["http://localhost:x/v1", "http://[::1/v1", "http://localhost/v 1", "http://localhost/é"]
+)
+def test_addresses_that_no_url_has_are_refused(bad):
+    with pytest.raises(SettingError, match="should have an address and a model"):
+        TextEncoder.of(f"{bad}#small")
+
+
+def test_no_message_shows_a_key(service, monkeypatch):
+    monkeypatch.setenv("TOPICLOOM_ENCODER_KEY", "of a file\n")
+    TextEncoder.of(service).encode(["cat"])
+    assert Stub.seen[0][1] == "Bearer of a file"
+    for key in ("se\ncret", "secrét"):
+        monkeypatch.setenv("TOPICLOOM_ENCODER_KEY", key)
+        with pytest.raises(InputError, match=r"^the key of TOPICLOOM_ENCODER_KEY has characters .*; copy it again$"):
+            TextEncoder.of(service)
 
 
 def test_keys_are_sent_to_where_they_belong(service, monkeypatch):

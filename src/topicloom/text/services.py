@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +30,21 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def is_address(address: object) -> bool:
+    """Return whether a service can be asked at an address: http or https, a host, and nothing that a URL cannot have.
+
+    >>> is_address("http://localhost:11434/v1"), is_address("localhost:11434"), is_address("http://localhost:x/v1")
+    (True, False, False)
+    """
+    if not isinstance(address, str) or not address.isprintable() or " " in address:
+        return False
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and parts.path.isascii()
+    except ValueError:  # of a port that is no number, or of half a bracket
+        return False
+
+
 class RequestRefusedError(InputError):
     """A service refuses the content of a request, perhaps because a text is too long."""
 
@@ -40,15 +56,15 @@ class Service:
     machine. Redirects are not followed.
 
     Args:
-        address: such as "https://host/v1".
+        address: such as "https://host/v1", which `is_address` accepts.
         path: what is asked for there, such as "/embeddings".
         key: the name of the environment variable with the key.
         what: what the service is, such as "an encoder", for messages.
-        seconds: how long to wait for an answer; all attempts at one request take at most twice as long.
+        seconds: how long to wait for an answer; no attempt at a request begins later than after twice as long.
 
     Raises:
         SettingError: the address has a user, a password or a query.
-        InputError: the key would be sent over a connection that is not encrypted.
+        InputError: the key has characters that no key has, or would be sent over a connection that is not encrypted.
     """
 
     def __init__(self, address: str, path: str, key: str, what: str, seconds: float | None = None) -> None:
@@ -63,6 +79,9 @@ class Service:
         self._patience = _PATIENCE if seconds is None else 2 * seconds
         self._key = key
         secret = os.environ.get(key) or (os.environ.get(_OPENAI_KEY) if parts.hostname == _OPENAI else None)
+        secret = (secret or "").strip()  # a key from a file may end in a new line
+        if not secret.isascii() or not secret.isprintable():  # the error of the request would show the key
+            raise InputError(f"the key of {key} has characters that a key cannot have; copy it again")
         if secret and parts.scheme == "http" and not self.is_here:
             raise InputError(
                 f"{address} is not encrypted, so the key of {key} is not sent there; give an https address"
@@ -101,7 +120,11 @@ class Service:
                     about = f"; give the key by {self._key}" if error.code in (401, 403) else "; check the address"
                     raise InputError(f"{self.address} answers: {reason}{about}") from None
                 wait = max(wait, _asked_pause(error))
-            except (OSError, ValueError) as error:  # no connection, too slow, or an answer that is cut off
+            except (
+                OSError,
+                ValueError,
+                HTTPException,
+            ) as error:  # no connection, too slow, or a broken answer
                 cause = getattr(error, "reason", error)
                 reason = " ".join(str(cause).split()) or type(error).__name__
                 if isinstance(cause, ConnectionRefusedError | socket.gaierror):
@@ -117,10 +140,11 @@ class Service:
 def _detail(error: urllib.error.HTTPError) -> str:
     """Return what a service says about an error."""
     try:
-        said = json.loads(error.read(10_000))
+        with error:
+            said = json.loads(error.read(10_000))
         found = said.get("error", said)
         message = found.get("message", found.get("detail", "")) if isinstance(found, Mapping) else found
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, HTTPException, AttributeError):
         return ""
     return f" ({' '.join(str(message).split()):.200})" if message else ""
 

@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from ..files import lock_directory
 from ..messages import brief, counted
 from ..settings import import_named, is_allowed
 from .recognition import detect_language
-from .services import RequestRefusedError, Service
+from .services import RequestRefusedError, Service, is_address
 from .strings import replace_surrogates
 from .vector_cache import Half, VectorCache, keys_of
 
@@ -626,7 +625,7 @@ class _EncodingService:
     def __init__(self, name: str) -> None:
         self.name = name
         address, _, self.model = name.partition("#")
-        if not self.model or not urlsplit(address).hostname:
+        if not self.model or not is_address(address):
             raise SettingError(f"`encoder={name!r}` should have an address and a model, such as https://host/v1#model")
         self.service = Service(address, "/embeddings", _KEY, "an encoder")
 

@@ -10,16 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from ..display import printable, progress_bar
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import read_manifest, write_manifest
 from ..messages import brief, counted
 from ..text.languages import NAMES, language_code
-from ..text.services import RequestRefusedError, Service
+from ..text.services import RequestRefusedError, Service, is_address
 from ..text.strings import replace_surrogates
 from .edits import checked_name
 from .naming import distinct
@@ -37,7 +37,7 @@ _SHOWN_WORDS = 10  # of a topic, by which the sentence about it is found
 _ATTEMPTS = 3  # at an answer of the form that was asked for
 _UNANSWERED = 2  # requests in a row without an answer, after which no more are sent
 _NOT_ASKED = "not asked, because earlier requests failed"
-_SECONDS = 120.0  # for an answer
+_SECONDS, _MOST_SECONDS = 120.0, 86_400.0  # for an answer
 _LONGEST_NAME, _LONGEST_SENTENCE = 80, 400  # characters
 _QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -164,12 +164,13 @@ class LanguageModel:
     def __init__(
         self, llm: str, model: str | None, answers: LanguageModelAnswers, seconds: float | None = None
     ) -> None:
-        if not isinstance(llm, str) or urlsplit(llm).scheme not in ("http", "https") or not urlsplit(llm).hostname:
+        if not is_address(llm):
             raise SettingError(f"`llm={llm!r:.200}` should be an address such as http://localhost:11434/v1")
         if not isinstance(model, str) or not model.strip():
             raise SettingError("`llm` needs the name of a model; give `model`, such as gpt-4o-mini or llama3.1")
-        if seconds is not None and (isinstance(seconds, bool) or not seconds > 0):
-            raise SettingError(f"`timeout={seconds!r}` should be a number of seconds above 0")
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if seconds is not None and not (is_number and 0 < seconds <= _MOST_SECONDS):
+            raise SettingError(f"`timeout={seconds!r:.60}` should be a number of seconds above 0, and at most a day")
         self.model, self.answers = model.strip(), answers
         self._service = Service(llm, "/chat/completions", KEY, "a language model", seconds or _SECONDS)
         self.tokens: list[int] | None = [0, 0]
