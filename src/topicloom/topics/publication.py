@@ -65,8 +65,8 @@ def topics_for_print(table: Table, given: Sequence[str | None], n_documents: int
         n_documents: the number of documents.
         language: "en" or "zh".
     """
-    which = language == "zh"
-    between = "、" if which else ", "
+    chinese = language == "zh"
+    between = "、" if chinese else ", "
     first = "name" if any(given) else "topic"
     columns = {
         first: list(table[first]),
@@ -74,7 +74,7 @@ def topics_for_print(table: Table, given: Sequence[str | None], n_documents: int
         "share": [100 * share for share in table["share"]],
         "coherence": list(table["coherence"]),
     }
-    caption = _TOPICS[which].format(documents=f"{n_documents:,}")
+    caption = _TOPICS[chinese].format(documents=f"{n_documents:,}")
     return _printed(columns, language, caption, "tab:topics")
 
 
@@ -98,7 +98,7 @@ def comparison_for_print(
         n_documents: the number of documents of this part.
         language: "en" or "zh".
     """
-    which = language == "zh"
+    chinese = language == "zh"
     names = [name for name in measures if any(row.get(name) is not None for row in rows)]
     several = len({row["model"] for row in rows}) > 1
     columns: dict[str, list[Any]] = {
@@ -122,12 +122,12 @@ def comparison_for_print(
             best = better and len(rivals) > 1 and row[name] * better == max(rivals)
             column.append(Strong(text) if best else text)
         columns[name] = column
-    once = ("、" if which else ", ").join(_title(n, which) for n in names if not CATALOGUE[n].depends_on_documents)
-    values = (_SEEDS if seeds > 1 else _ONE_SEED)[which].format(seeds=seeds)
-    subject = _MODELS[which] if several else next(iter(titles.values()))
-    caption = _COMPARISON[which].format(
-        subject=subject, documents=f"{n_documents:,}", part=_PARTS[part][which], values=values,
-        best=(_BEST_OF_SIZE if several else _BEST)[which], once=_ONCE[which].format(measures=once) if once else "",
+    once = ("、" if chinese else ", ").join(_title(n, chinese) for n in names if not CATALOGUE[n].depends_on_documents)
+    values = (_SEEDS if seeds > 1 else _ONE_SEED)[chinese].format(seeds=seeds)
+    subject = _MODELS[chinese] if several else next(iter(titles.values()))
+    caption = _COMPARISON[chinese].format(
+        subject=subject, documents=f"{n_documents:,}", part=_PARTS[part][chinese], values=values,
+        best=(_BEST_OF_SIZE if several else _BEST)[chinese], once=_ONCE[chinese].format(measures=once) if once else "",
     )  # fmt: skip
     return _printed(columns, language, caption, f"tab:comparison-{part}")
 
@@ -142,10 +142,10 @@ def evaluation_for_print(
         about: the model, the number of topics and the number of documents.
         language: "en" or "zh".
     """
-    which = language == "zh"
+    chinese = language == "zh"
     known = [row for row in rows if row["value"] is not None]
     columns = {
-        "measure": [_title(row["name"], which, whole=True) for row in known],
+        "measure": [_title(row["name"], chinese, whole=True) for row in known],
         "value": [
             f"{row['value']:,}"
             if CATALOGUE[row["name"]].is_count
@@ -153,7 +153,7 @@ def evaluation_for_print(
             for row in known
         ],
     }
-    caption = _EVALUATION[which].format(**{**about, "documents": f"{about['documents']:,}"})
+    caption = _EVALUATION[chinese].format(**{**about, "documents": f"{about['documents']:,}"})
     return _printed(columns, language, caption, "tab:measures")
 
 
@@ -172,9 +172,9 @@ def model_title(name: str, classes: Mapping[str, str]) -> str:
     return f"{title} ({settings.replace('+', ', ')})" if settings else title
 
 
-def _title(name: str, which: bool, *, whole: bool = False) -> str:
+def _title(name: str, chinese: bool, *, whole: bool = False) -> str:
     measure = CATALOGUE[name]
-    if which:
+    if chinese:
         return measure.title_zh
     short = "perplexity" if name == "perplexity_completion" else measure.column
     title = measure.title if whole else short or measure.title
@@ -182,8 +182,9 @@ def _title(name: str, which: bool, *, whole: bool = False) -> str:
 
 
 def _printed(columns: Mapping[str, Sequence[Any]], language: Language, caption: str, label: str) -> Table:
-    which = language == "zh"
+    chinese = language == "zh"
     titled = {
-        _HEADINGS[name][which] if name in _HEADINGS else _title(name, which): values for name, values in columns.items()
+        _HEADINGS[name][chinese] if name in _HEADINGS else _title(name, chinese): values
+        for name, values in columns.items()
     }
     return Table(titled, caption, caption=caption, label=label, decimals=_DECIMALS)
