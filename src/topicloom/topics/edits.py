@@ -32,7 +32,7 @@ from ..display import printable
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file
 from ..files.content import DIGESTS, content_digest, read_yaml_or_toml
-from ..messages import brief, nearest
+from ..messages import brief, joined, nearest
 from ..settings import require_seed
 from ..text.strings import require_utf8
 
@@ -197,7 +197,7 @@ class Numbering:
         columns = sorted({self.column(number) for number in numbers})
         if len(columns) < 2:
             said = (
-                f"topic {numbers[0]} alone" if len(numbers) == 1 else f"topics {listed(numbers)}, which are one already"
+                f"topic {numbers[0]} alone" if len(numbers) == 1 else f"topics {joined(numbers)}, which are one already"
             )
             raise InputError(f"`merge` names {said}; name at least two different topics")
         return self.grouped([columns])
@@ -222,8 +222,8 @@ class Numbering:
             together = self.merged_with(number)
             if others := [other for other in together if other not in numbers]:
                 raise InputError(
-                    f"`drop` names topic {number}, which another edit merges with {listed(others)}; name "
-                    f"{listed(together)} to drop them all, or take topic {number} out of one of the edits"
+                    f"`drop` names topic {number}, which another edit merges with {joined(others)}; name "
+                    f"{joined(together)} to drop them all, or take topic {number} out of one of the edits"
                 )
         self._require_enough(len(self) - len(gone), "dropping these topics")
         assign = np.full(len(self), -1, np.int64)
@@ -258,12 +258,6 @@ class Numbering:
         new = range(self.n_start + self.parts, self.n_start + self.parts + n_new)
         columns = {**self.columns, **{number: len(self) + place for place, number in enumerate(new)}}
         return replace(self, columns=columns, numbers=(*self.numbers, *new), parts=self.parts + n_new)
-
-
-def listed(numbers: Sequence[int]) -> str:
-    """Return numbers as text: 1, 2 and 3."""
-    *most, last = map(str, numbers)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def moved(before: Numbering, after: Numbering) -> list[int | None]:
@@ -309,12 +303,12 @@ def renamed(names: Mapping[int, str], new: Mapping[int, str | None], numbering: 
     """
     changed = {numbering.column(topic): name for topic, name in new.items()}
     if len(changed) < len(new):
-        raise InputError(f"`rename` gives one topic two names ({listed(list(new))} are one topic); give it one name")
+        raise InputError(f"`rename` gives one topic two names ({joined(list(new))} are one topic); give it one name")
     result = {column: name for column, name in {**names, **changed}.items() if name is not None}
     for column, name in result.items():
         twin = next((other for other, its in result.items() if its == name and other != column), None)
         if twin is not None:
-            both = listed(sorted(numbering.numbers[each] for each in (column, twin)))
+            both = joined(sorted(numbering.numbers[each] for each in (column, twin)))
             raise InputError(f"the name {name!r} would be that of topics {both}; give each topic a name of its own")
     return result
 
@@ -535,7 +529,7 @@ class _Translation:
         if len(missing) == 1:
             self.left_out.append(f"the old topic {missing[0]}, which has no counterpart, is not {verb}")
         elif missing:
-            self.left_out.append(f"the old topics {listed(missing)}, which have no counterparts, are not {verb}")
+            self.left_out.append(f"the old topics {joined(missing)}, which have no counterparts, are not {verb}")
 
     def _inherit(self, merged: Sequence[int]) -> None:
         """Let the parts of a merged topic that have no counterpart share that of another part.
