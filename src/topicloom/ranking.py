@@ -17,6 +17,8 @@ Word = TypeVar("Word", str, int)
 
 DEFAULT_RELEVANCE = 0.5
 DEFAULT_SHRINKAGE = 50.0  # tokens
+NAME_WORDS = 3
+NAME_CANDIDATES = 10  # of a topic's words, among which those of its name are
 
 
 def word_scores(
@@ -101,10 +103,6 @@ def as_written(vocabulary: Sequence[str], spellings: Mapping[str, str]) -> list[
     ['haus', 'straße']
     """
     return [spellings.get(word, word) for word in vocabulary] if spellings else list(vocabulary)
-
-
-NAME_WORDS = 3
-NAME_CANDIDATES = 10  # of a topic's words, among which those of its name are
 
 
 def complete_names(

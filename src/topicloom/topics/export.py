@@ -18,6 +18,7 @@ from ..errors import InputError, SettingError
 from ..files import atomic_file
 from .document_topics import DocumentTopics
 from .hierarchy import project
+from .positions import has_direction
 
 Array = npt.NDArray[Any]
 Layout = Literal["tsne", "pca"]
@@ -184,7 +185,7 @@ def space_of(corpus: Corpus, space: Space = "auto") -> Literal["theta", "vectors
         raise SettingError(f"`space={space!r}` should be one of auto, theta, vectors")
     if space == "theta":
         return "theta"
-    n_vectors = 0 if corpus.vectors is None else int(np.count_nonzero(np.asarray(corpus.vectors).any(axis=1)))
+    n_vectors = 0 if corpus.vectors is None else int(has_direction(corpus.vectors).sum())
     if space == "vectors" and not n_vectors:
         raise InputError("the documents have no vectors, so they cannot be placed by them; give `space` another value")
     return "vectors" if space == "vectors" or n_vectors >= _FEWEST_VECTORS else "theta"

@@ -127,6 +127,7 @@ def _scaled(place: Array) -> Array:
 
 
 def to_unit(values: Array) -> Array:
+    """Return values (n,) scaled so that they go from 0 to 1; equal values are 0.5."""
     low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
     scaled: Array = (values - low) / (high - low) if high > low else np.full(len(values), 0.5)
     return scaled
