@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from stub_service import StubHandler, served, without_waiting
 from topicloom.errors import InputError, SettingError
 from topicloom.topics.edits import moves_in_words
 from topicloom.topics.language_model import LanguageModel, LanguageModelAnswers
+from topicloom.topics.rating import document_questions
 
 WORDS = {
     "pets": "cat dog vet fish animal puppy kitten paw",
@@ -254,6 +256,30 @@ def test_a_run_keeps_answers_and_asks_nothing_twice(stored, chat, tmp_path):
     damaged["sentences"][0]["sentence"] = "another"
     (edited / "language_model.json").write_text(json.dumps(damaged), encoding="utf-8")
     refused("topics", edited, says=["language_model.json"])
+
+
+def test_a_run_keeps_no_ratings_of_its_edited_topics(stored, chat, tmp_path):
+    run = shutil.copytree(stored, tmp_path / "run")
+    view = tl.Topics.from_run(run)
+    view.rate(chat, "small", n_documents=0)
+    view.merge([0, 1]).rate(chat, "small", n_documents=0)
+    (kept,) = json.loads((run / "language_model.json").read_text(encoding="utf-8"))["ratings"]
+    assert len(kept["topics"]) == view.n_topics
+
+
+@pytest.mark.parametrize("answer", ['{"name": ' + "[" * 3000, '{"name": "", "sentence": "x"}', '{"name": "x"}'])
+def test_answers_of_another_form_are_refused(topics, chat, answer):
+    Chat.answers = lambda question, body: answer
+    with pytest.raises(InputError, match="the answer of small cannot be used"):
+        fresh(topics).name(llm=chat, model="small", topics=[0])
+    with pytest.raises(SettingError, match="needs the name of a model"):
+        fresh(topics).rate(chat, None)
+
+
+def test_documents_are_asked_about_as_they_are():
+    text = "Documents about the topic: none"
+    (question,) = document_questions({0: [1]}, {(0, 1): text, (0, 2): text}, {0: [2]}, [["cat"]], 1, 0)
+    assert documents(question.text) == [text, text]
 
 
 def test_ratings_are_printed_with_their_agreement(stored, chat):

@@ -27,7 +27,8 @@ _FEWEST_DOCUMENTS = 3  # that contain a phrase
 _LONGEST_PHRASE = 3  # tokens
 # What may stand between the tokens of a phrase.
 _GAP = re.compile(r"[\s\-·'’]{0,3}(?:(?:of|de|del|du|des|da|do|di|von|van|für)\s)?", re.IGNORECASE)
-_QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"
+_NUMBERS_SHOWN = 20  # of topics, in a warning
+QUOTES = "\"'`*“”‘’«»「」《》 \t\r\n"  # of names, which are left out
 
 
 def names_by_words(
@@ -138,22 +139,26 @@ def names_by_function(
             name = namer(list(words[k]), list(documents[k]))
             if not isinstance(name, str):
                 raise InputError(f"the name of topic {k} should be a text; it is {name!r:.60}")
-            checked = checked_name(name.strip(_QUOTES), k)
+            checked = checked_name(name.strip(QUOTES), k)
             assert checked is not None
             names[k] = checked
         except Exception as error:  # the function is the user's, and may raise anything
             failed.append(k)
             reason = reason or " ".join(f"{type(error).__name__}: {error}".split())
     if failed:
-        numbers = ", ".join(map(str, failed[:20])) + (", ..." if len(failed) > 20 else "")
         logger.warning(
             "%s of %s topics could not be named and keep their names (%s); the first error was %.300s",
             len(failed),
             len(topics),
-            numbers,
+            first_numbers(failed),
             reason,
         )
     return names
+
+
+def first_numbers(topics: Sequence[int]) -> str:
+    """Return the numbers of topics as text, of which a long list is cut."""
+    return ", ".join(map(str, topics[:_NUMBERS_SHOWN])) + (", ..." if len(topics) > _NUMBERS_SHOWN else "")
 
 
 def distinct(names: dict[int, str], taken: Iterable[str] = ()) -> dict[int, str]:

@@ -161,7 +161,7 @@ def document_questions(
         for repeat in range(repeats):
             rows = random.permutation([*own, *others]).tolist()
             texts = [excerpts[k, row] for row in rows]
-            listed = listed_documents(texts).replace("Documents about the topic", "Documents")
+            listed = listed_documents(texts, "Documents")
             text = DOCUMENT_PROMPT.format(words=", ".join(words[k]), documents=listed)
             right = tuple(row in own for row in rows)
             questions.append(RatingQuestion(k, "document_fit", 0, repeat, tuple(rows), right, text))
@@ -264,7 +264,7 @@ class TopicRatings:
             interval = f"95 % interval {row['low']:.0%} to {row['high']:.0%}, chance {row['chance']:.0%}"
             said = f"{row['model']} finds {titles[row['kind']]} in {row['right']:.0%} ({interval})"
             lines.append("; ".join([said, *agree]))
-        failed = [f"{self.failed} questions got no usable answer"] if self.failed else []
+        failed = [f"{counted(self.failed, 'question')} got no usable answer"] if self.failed else []
         return [*lines, *failed, *self.costs]
 
     def to_dict(self) -> dict[str, Any]:

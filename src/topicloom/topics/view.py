@@ -537,12 +537,9 @@ class Topics:
             rows = rows[found.theta[rows, self.number_of(topic)] > 1 / self.n_topics]
         rows = rows[np.argsort(-similarity[rows], kind="stable")[: int(n)]]
         words = (self._split(str(query)) if row is None else None) or []
-        fold = fold_of(self.corpus.tokenizer)
         mains = found[rows].main_topics
         table = []
         for place, topic_of in zip(rows.tolist(), mains, strict=True):
-            text = None if found.texts is None else found.texts[place]
-            time = None if found.times is None or np.isnat(found.times[place]) else found.times[place].item()
             table.append(
                 {
                     "document": place,
@@ -550,8 +547,8 @@ class Topics:
                     "similarity": float(similarity[place]),
                     "topic": topic_of,
                     "label": None if found.labels is None else found.labels[place],
-                    "time": time,
-                    "text": text if text is None or length is None else excerpt(text, words, length, fold),
+                    "time": self._time_of(place),
+                    "text": self._text_of(place, words, length),
                 }
             )
         columns = ("document", "id", "similarity", "topic", "label", "time", "text")
@@ -1312,7 +1309,7 @@ class Topics:
         require_whole("n_documents", n_documents, 0)
         require_whole("repeats", repeats)
         require_seed(random_state)
-        models = dict.fromkeys([model] if isinstance(model, str) else model)
+        models = list(dict.fromkeys([model] if isinstance(model, str) or not isinstance(model, Iterable) else model))
         if not models:
             raise SettingError("`model` names no language model; give one, such as gpt-4o-mini or llama3.1")
         asked = [LanguageModel(llm, each, self.answers, timeout) for each in models]
@@ -1321,7 +1318,8 @@ class Topics:
         words = self._topics.topics(_SHOWN_WORDS, written=True)
         about = {"seed": random_state, "questions": n_questions, "documents": n_documents, "repeats": repeats}
         found = rated(asked, questions, {k: self.names[k] for k in chosen}, words, about, progress=progress)
-        self.answers.keep_ratings(found.to_dict(), ("models", *about))
+        if self._run is not None or self.answers.path is None:  # a run keeps no ratings of its topics after edits
+            self.answers.keep_ratings(found.to_dict(), ("models", *about))
         return found
 
     def replay(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD, allow: Iterable[str] = ()) -> Topics:
@@ -1512,17 +1510,27 @@ class Topics:
         found = self.documents
         columns = self._typical_words(row, k)
         words = [self.vocabulary[word] for word in columns]
-        text = None if found.texts is None else found.texts[row]
-        fold = fold_of(self.corpus.tokenizer)
         return {
             "document": row,
             "id": found.ids[row],
             "share": float(found.theta[row, k]),
             "label": None if found.labels is None else found.labels[row],
-            "time": None if found.times is None or np.isnat(found.times[row]) else found.times[row].item(),
+            "time": self._time_of(row),
             "words": [self.written_words[word] for word in columns],
-            "text": text if text is None or length is None else excerpt(text, words, length, fold),
+            "text": self._text_of(row, words, length),
         }
+
+    def _time_of(self, row: int) -> Any:
+        """Return the time of a document; None if it is not known."""
+        times = self.documents.times
+        return None if times is None or np.isnat(times[row]) else times[row].item()
+
+    def _text_of(self, row: int, words: Sequence[str], length: int | None) -> str | None:
+        """Return the text of a document, or its passage with the most of these words; None if it is not known."""
+        texts = self.documents.texts
+        if texts is None or length is None:
+            return None if texts is None else texts[row]
+        return excerpt(texts[row], words, length, fold_of(self.corpus.tokenizer))
 
     def _typical_words(self, row: int, k: int) -> list[int]:
         """Return the columns of the words of a document that are most typical of a topic, best first."""
@@ -1575,19 +1583,18 @@ class Topics:
 
         components, ranked = self.components, self._topics.word_ids(_NAMING_WORDS)
         found = word_questions(components, ranked, self.written_words, topics, n_questions, repeats, seed)
-        texts, documents = self.documents.texts, self.documents
-        if texts is None or not n_documents:
+        documents = self.documents
+        if documents.texts is None or not n_documents:
             return found
         typical: dict[int, list[int]] = {}
         planted: dict[int, list[int]] = {}
         excerpts: dict[tuple[int, int], str] = {}
-        fold = fold_of(self.corpus.tokenizer)
         for k in topics:
             typical[k] = self.typical.diverse(k, n_documents).tolist()
             planted[k] = planted_documents(documents.theta, documents.empty, k, len(typical[k]), seed)
             known = [self.vocabulary[word] for word in ranked[k]]
             for row in (*typical[k], *planted[k]):
-                excerpts[k, row] = excerpt(texts[row], known, length, fold)
+                excerpts[k, row] = self._text_of(row, known, length) or ""
         words = self._topics.topics(_SHOWN_WORDS, written=True)
         return [*found, *document_questions(typical, excerpts, planted, words, repeats, seed)]
 
