@@ -163,3 +163,14 @@ def test_edits_of_the_service_survive_new_topics(place):
     replayed = tl.Topics(model, found.topics.corpus).apply(stored.edits)
     assert replayed.given_names == [None, "second", None]
     assert set(replayed.model.topics(10)[2]) <= set(SUBJECTS["football"])
+
+
+def test_an_update_does_not_count_repeated_documents_of_the_run(place, caplog):
+    may, june = place / "may.csv", write_month(place / "june.csv", 6, ["weather"])
+    lines = may.read_text(encoding="utf-8").splitlines()
+    may.write_text("\n".join([*lines, *lines[1:20]]) + "\n", encoding="utf-8")
+    call("train", may, "--text", "body", "--model", "lda", "--topics", 3, "--no-explorer", "--out", place / "copies")
+    caplog.clear()
+    with caplog.at_level("INFO", "topicloom"):
+        tl.update(place / "copies", june)
+    assert "repeat earlier ones" not in caplog.text

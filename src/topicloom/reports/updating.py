@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ..messages import counted
 from ..metrics import completion_split
 from ..models.base import TopicModel
 from ..settings import require_seed, require_whole
+from ..text.counting import chunked, count_chunks
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, EditsFile, read_edits, translated
 from ..topics.saved import EDITS, TRAINED_ON, UPDATES, known_covariates, read_metrics, require_place, trained_on
@@ -323,26 +325,34 @@ def _with_fields_of(old: Corpus, new: Corpus) -> Corpus:
 
 def _new_words(old: Corpus, new: Corpus, model: TopicModel) -> tuple[dict[str, int] | None, float | None]:
     """Return the words that neither the model nor the old documents have, and their share of the tokens."""
-    if new.texts is None or not can_split(model.tokenizer_):
-        if set(new.vocabulary) <= set(model.vocabulary_):
-            return None, None
-        counted_words = new
-    else:
-        counted_words = _all_words(new.texts, model)
-    known = set(model.vocabulary_)
-    if old.texts is not None and can_split(model.tokenizer_):
-        known |= set(_all_words(old.texts, model).vocabulary)
-    columns = np.array([word not in known for word in counted_words.vocabulary], bool)
-    counts = counted_words.counts
-    documents = np.bincount(counts.indices, minlength=len(columns))
-    tokens = np.bincount(counts.indices, counts.data, len(columns))
-    names = [counted_words.vocabulary[column] for column in np.flatnonzero(columns)]
-    found = sorted(zip(documents[columns].tolist(), names, strict=True), key=lambda pair: (-pair[0], pair[1]))
-    return {name: count for count, name in found}, float(tokens[columns].sum() / max(tokens.sum(), 1))
+    if not _has_all_words(new, model) and set(new.vocabulary) <= set(model.vocabulary_):
+        return None, None
+    known = set(model.vocabulary_).union(*(words for words, _ in _parts(old, model)))
+    documents: Counter[str] = Counter()
+    n_tokens = n_new = 0.0
+    for words, counts in _parts(new, model):
+        tokens = np.bincount(counts.indices, counts.data, len(words))
+        n_tokens += float(tokens.sum())
+        for column, n in enumerate(np.bincount(counts.indices, minlength=len(words)).tolist()):
+            if words[column] not in known:
+                documents[words[column]] += n
+                n_new += float(tokens[column])
+    found = sorted(documents.items(), key=lambda pair: (-pair[1], pair[0]))
+    return dict(found), n_new / max(n_tokens, 1)
 
 
-def _all_words(texts: Iterable[str], model: TopicModel) -> Corpus:
-    return Corpus.from_texts(texts, tokenizer=model.tokenizer_, min_df=1, max_df=1.0, keep_texts=False)
+def _has_all_words(corpus: Corpus, model: TopicModel) -> bool:
+    """Return whether the words that a corpus leaves out are known too, from its texts."""
+    return corpus.texts is not None and can_split(model.tokenizer_)
+
+
+def _parts(corpus: Corpus, model: TopicModel) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yield the n words of parts of the documents with their counts (documents of the part, n)."""
+    if corpus.texts is None or not can_split(model.tokenizer_):
+        yield corpus.vocabulary, corpus.counts
+        return
+    for part in count_chunks(chunked(corpus.texts), model.tokenizer_):
+        yield part.words, part.counts
 
 
 def _badly_explained(model: TopicModel, trained: Corpus, new: Corpus) -> npt.NDArray[np.bool_] | None:
