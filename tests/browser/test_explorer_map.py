@@ -30,7 +30,7 @@ def page(tmp_path_factory) -> Path:
         "rain sun snow wind storm",
         "goal team match cup",
     ]
-    texts = [f"{groups[i % 4]} story{i % 60}" for i in range(240)]
+    texts = [f"AT&amp;T {groups[i % 4]} story{i % 60}" for i in range(240)]
     corpus = tl.Corpus.from_texts(
         texts,
         language="en",
@@ -80,6 +80,7 @@ def test_pointing_at_a_document_shows_its_text(browser, page):
     said = point_at_a_document(browser).split("\n")
     number = int(said[0].removeprefix("doc-"))
     assert said[1] == ("even" if number % 2 else "odd")
+    assert said[2].startswith("AT&T ")
     assert said[2].endswith(f"story{number % 60}")
     browser.find("#content input[type=search]").send_keys("loan")
     browser.until("!document.querySelector('.tip')")  # also before the pointer moves
@@ -99,6 +100,13 @@ def test_labels_of_topics_cover_none(browser, page):
         assert abs(x - u) >= (w + a) / 2 or abs(y - v) >= (h + b) / 2
     assert all(w / 2 <= x <= browser.find("canvas").size["width"] - w / 2 for _, x, _, w, _ in found)
     assert browser.run("return document.getElementById('in-sight').textContent").count(";") == 3
+
+
+def test_names_on_a_small_map_keep_clear_of_its_buttons(browser, page):
+    browser.open(page, "documents", width=360)
+    tools = browser.find(".frame .tools").size
+    left, bottom = browser.find("canvas").size["width"] - tools["width"], tools["height"]
+    assert all(x + w / 2 <= left or y - h / 2 >= bottom for _, x, y, w, h in labels(browser))
 
 
 def test_a_click_on_a_name_shows_its_topic_alone(browser, page):
@@ -187,3 +195,15 @@ def test_a_text_is_beside_the_documents_most_like_it(browser, page):
     box.send_keys(Keys.CONTROL, "a")
     box.send_keys("storm")
     browser.until("document.querySelector('#content .lines mark')?.textContent === 'storm'")
+
+
+def test_entities_in_texts_are_shown_as_characters(browser, page):
+    browser.open(page, "documents")
+    browser.find("#content input[type=search]").send_keys("AT&T")
+    browser.until("document.querySelector('#content section:last-child .hint').textContent === '240 documents'")
+    assert all("AT&T " in each.text for each in browser.all("#content article"))
+    browser.open(page, "words?word=storm")
+    browser.until("document.querySelector('#content .lines mark')")
+    shown = [each.text.split("\n")[-1] for each in browser.all("#content .lines li")]
+    assert {each.rsplit(" ", 1)[0] for each in shown} == {"AT&T rain sun snow wind storm"}
+    assert {each.text for each in browser.all("#content .lines mark")} == {"storm"}

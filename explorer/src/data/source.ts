@@ -247,7 +247,7 @@ class ServiceSource implements Source {
       id: each.id,
       label: each.label ?? "",
       time: Number.isNaN(time) ? null : time,
-      text: each.text,
+      text: each.text === null ? null : this.store.shown(each.text),
       cut: each.cut,
       topics: each.topics.map(({ topic, share }) => [topic, share]),
     };

@@ -2,7 +2,7 @@
 
 import type { Core } from "./types";
 import { readPart, type Part } from "./unpack";
-import { Tokenizer } from "./tokenize";
+import { Tokenizer, withoutEntities } from "./tokenize";
 
 const ROOTS = Float64Array.from({ length: 256 }, (_, share) => Math.sqrt(share / 255));
 
@@ -189,7 +189,12 @@ export class Store {
   constructor(readonly core: Core) {
     this.documents = once(async () => new Documents((await readPart<{ ids?: string[] }>("documents"))!));
     this.words = once(async () => new Words((await readPart<WordsValues>("words"))!, core.n_topics));
-    this.texts = once(async () => (await readPart<{ texts: string[] }>("texts"))?.values.texts ?? null);
+    this.texts = once(async () => (await readPart<{ texts: string[] }>("texts"))?.values.texts.map((text) => this.shown(text)) ?? null);
     this.tokenizer = once(async () => new Tokenizer(core.tokenizer, await this.words()));
+  }
+
+  /** A text as it is shown: with the characters that the tokenizer reads for entities. */
+  shown(text: string): string {
+    return this.core.tokenizer.strip_html ? withoutEntities(text) : text;
   }
 }

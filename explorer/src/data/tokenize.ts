@@ -159,13 +159,26 @@ function normalise(text: string): string {
   return text.replace(/[’‘ʼ]/g, "'").replace(/\xad/g, "");
 }
 
-function withoutHtml(text: string): string {
-  const character = (entity: string) => {
+const characters = new Map<string, string>(); // of entities
+
+function characterOf(entity: string): string {
+  let found = characters.get(entity);
+  if (found === undefined) {
     const area = document.createElement("textarea"); // its content is never markup
     area.innerHTML = entity;
-    return area.value;
-  };
-  for (let round = 0; round < 2; round++) text = text.replace(ENTITY, character);
+    characters.set(entity, (found = area.value));
+  }
+  return found;
+}
+
+/** A text with the characters for which entities such as &amp; stand; some are escaped twice. */
+export function withoutEntities(text: string): string {
+  for (let round = 0; round < 2 && text.includes("&"); round++) text = text.replace(ENTITY, characterOf);
+  return text;
+}
+
+function withoutHtml(text: string): string {
+  text = withoutEntities(text);
   if (!text.includes("<")) return text;
   text = text.replace(/<!--[^]*?-->/g, " ");
   text = text.replace(/<(script|style)(?:\s[^<>]*)?>[^]*?<\/\1\s*>/gi, " ");
