@@ -73,6 +73,7 @@ def test_terms_and_stages_are_those_of_the_explorers_page():
     table = re.search(r"measuresInChinese.*?\{(.*?)\n\};", page, re.DOTALL)[1]
     there = dict(re.findall(r'(\w+): "(.*?)"', table))
     assert {name: wording.term_name(name, "zh") for name in there} == there
+    assert set(CATALOGUE) <= set(there)
     stages = dict(re.findall(r'(\w+): "(.*?)"', re.search(r"stages: \{ (pretraining.*?) \}", page)[1]))
     assert {name: wording.stage_name(name, "zh") for name in stages} == stages
     assert set(wording._TERM_MEANINGS) == set(wording._TERM_NAMES)

@@ -35,7 +35,7 @@ export function verdictOf(measures: Record<string, Measure>, nTopics: number, la
     const value = ofTopics ? measure.value / nTopics : measure.value;
     const higher = from > to;
     const number = ofTopics ? `${measure.value}/${nTopics}` : shown(measure.value, measure.digits);
-    const limit = (each: number) => (ofTopics ? `${Math.round(each * 100)} %` : String(each));
+    const limit = (each: number) => (ofTopics ? `${Math.round(each * 100)}${zh ? "" : " "}%` : String(each));
     const said = (text: string, sign: string, each: number) => (zh ? `${text}（${title(name)} ${number}，标准 ${sign} ${limit(each)}）` : `${text} (${title(name)} ${number}; limit ${sign} ${limit(each)})`);
     if (higher ? value >= from : value <= from) good.push(said(what[language][0], higher ? "≥" : "≤", from));
     else if (higher ? value < to : value >= to) {
@@ -48,7 +48,7 @@ export function verdictOf(measures: Record<string, Measure>, nTopics: number, la
   const list = (rows: string[]) => rows.join(zh ? "；" : "; ");
   return zh
     ? { good: good.length ? `${list(good)}。` : "没有指标达到良好的标准。", weak: weak.length ? `${list(weak)}。` : "这些指标没有显示弱点。", todo: `${advice[0] ?? stable}。` }
-    : { good: good.length ? `${capital(list(good))}.` : "No measure reaches its limit for good.", weak: weak.length ? `${capital(list(weak))}.` : "These measures show no weakness.", todo: `${capital(advice[0] ?? stable)}.` };
+    : { good: good.length ? `${capital(list(good))}.` : "No measure is good by these limits.", weak: weak.length ? `${capital(list(weak))}.` : "These measures show no weakness.", todo: `${capital(advice[0] ?? stable)}.` };
 }
 
 const capital = (text: string) => text[0].toUpperCase() + text.slice(1);

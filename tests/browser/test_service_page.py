@@ -147,7 +147,9 @@ def test_documents_are_searched_by_meaning(browser, meaningful, language, button
     field = browser.find("input[type=search]")
     field.send_keys("savings")  # a word that no document has
     browser.until(f"{shown}.length === 0")
+    by_words = field.get_attribute("placeholder")
     press(browser, button)
+    assert field.get_attribute("placeholder") == field.get_attribute("aria-label") != by_words
     browser.until(f"{shown}.length === 20 && {shown}.every(each => each.innerText.includes('bank'))")
     pressed = "[...document.querySelectorAll('#content button')].find(each => each.innerText === arguments[0])"
     assert browser.run(f"return {pressed}.getAttribute('aria-pressed')", button) == "true"
