@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gc
+import gzip
 import io
 import json
 import mailbox
 import random
+import warnings
 import zipfile
 import zlib
 from email.message import EmailMessage
@@ -393,6 +396,29 @@ def test_an_archive_of_texts(tmp_path, caplog):
     (tmp_path / "c.zip").write_bytes(broken)
     with pytest.raises(InputError, match=r"in .*c.zip (is damaged|cannot be unpacked|looks like)"):
         texts(tmp_path / "c.zip")
+
+
+def test_damaged_emails_in_archives_are_refused(tmp_path):
+    whole = bytes(mail("s", "".join(f"line {n * n}\n" for n in range(500))))
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.eml", whole)
+    broken = bytearray((tmp_path / "a.zip").read_bytes())
+    broken[60:80] = b"\xff" * 20
+    (tmp_path / "a.zip").write_bytes(broken)
+    with pytest.raises(InputError, match=r"a.eml in .*a.zip is damaged; make it again"):
+        texts(tmp_path / "a.zip")
+    (tmp_path / "a.eml.gz").write_bytes(gzip.compress(whole)[:-30])
+    with pytest.raises(InputError, match=r"a.eml.gz is not a complete gzip file; make it again"):
+        texts(tmp_path / "a.eml.gz")
+
+
+def test_compressed_files_are_closed(tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"text\na cat\n"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert texts(tmp_path / "a.csv.gz") == ["a cat"]
+        gc.collect()
+    assert not caught
 
 
 def test_archives_that_would_fill_a_disk(tmp_path):

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from typing import IO, Any
 
 from ..errors import InputError, MissingExtraError
-from .records import MOST_CHARACTERS, Document, Input, Layout, document_of, opened, too_long, unreadable
+from .records import MOST_CHARACTERS, Document, Input, Layout, document_of, faults_named, opened, too_long, unreadable
 
 logger = logging.getLogger("topicloom")
 
@@ -120,13 +120,8 @@ def _without_log(name: str) -> Iterator[None]:
 def _binary(given: Input) -> Iterator[IO[bytes]]:
     if given.path is None:
         raise InputError("such a file cannot be read from standard input; give its path")
-    try:
-        with given.binary() as file:
-            yield file
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{given.name} cannot be read: {error.strerror or error}") from None
+    with faults_named(given), given.binary() as file:
+        yield file
 
 
 def _plain(error: Exception) -> Exception:

@@ -82,11 +82,11 @@ class Input(NamedTuple):
                 raise InputError("standard input is closed; give a file")
             return buffer
         assert self.path is not None
-        file: Any = self.member() if self.member else self.path.open("rb")
-        if self.ending == ".gz":
-            file = gzip.GzipFile(fileobj=file)
-        binary: IO[bytes] = file
-        return binary
+        is_gzip = self.ending == ".gz"
+        if self.member is None:
+            return cast("IO[bytes]", gzip.open(self.path)) if is_gzip else self.path.open("rb")
+        file = self.member()
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if is_gzip else file
 
 
 class Lines:
@@ -140,6 +140,22 @@ class Lines:
 
 
 @contextmanager
+def faults_named(given: Input) -> Iterator[None]:
+    """Report the faults of a file that cannot be read or decompressed.
+
+    Raises:
+        InputError: there was such a fault.
+    """
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error, zipfile.BadZipFile):
+        fault = f"{given.name} is damaged" if given.member else f"{given.name} is not a complete gzip file"
+        raise InputError(f"{fault}; make it again") from None
+    except OSError as error:
+        raise InputError(f"{given.name} cannot be read: {error.strerror or error}") from None
+
+
+@contextmanager
 def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
     """Open a text file, and report the faults that occur while it is read.
 
@@ -147,7 +163,7 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
         InputError: the file cannot be opened, decompressed or decoded.
     """
     try:
-        with _open(given, newline) as file:
+        with faults_named(given), _open(given, newline) as file:
             given = given._replace(encoding=file.encoding)
             yield Lines(file, given)
     except UnicodeDecodeError as error:
@@ -155,11 +171,6 @@ def opened(given: Input, newline: str | None = None) -> Iterator[Lines]:
     except UnicodeError as error:
         fault = f"{given.name} cannot be read as {given.encoding}: {error}"
         raise InputError(f"{fault}; {_advice(given, 'utf-16-le' if '16' in given.encoding else None)}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error, zipfile.BadZipFile):
-        fault = f"{given.name} is damaged" if given.member else f"{given.name} is not a complete gzip file"
-        raise InputError(f"{fault}; make it again") from None
-    except OSError as error:
-        raise InputError(f"{given.name} cannot be read: {error.strerror or error}") from None
 
 
 def _open(given: Input, newline: str | None) -> TextIO:
