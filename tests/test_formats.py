@@ -269,6 +269,21 @@ def test_word_files(tmp_path):
             texts(tmp_path / "b.docx")
 
 
+def test_moved_text_of_word_files_is_read_once(tmp_path):
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    for name, words in (("moveFrom", "cat"), ("moveTo", "cat"), ("ins", "dog"), ("del", "bird")):
+        paragraph = document.add_paragraph(f"{name} ")
+        moved = docx.oxml.OxmlElement(f"w:{name}")
+        paragraph.add_run(words)
+        moved.append(paragraph.runs[-1]._r)
+        paragraph._p.append(moved)
+        if name == "del":
+            moved[0][0].tag = docx.oxml.ns.qn("w:delText")
+    document.save(tmp_path / "a.docx")
+    assert texts(tmp_path / "a.docx") == ["moveFrom \nmoveTo cat\nins dog\ndel "]
+
+
 def pdf_of(*pages: str) -> bytes:
     """A PDF file of pages, each with lines of text, written by hand."""
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
@@ -350,6 +365,19 @@ def test_an_email_has_text_and_fields(tmp_path):
             next(read(tmp_path / "d.eml"))
         except InputError as error:
             assert "d.eml" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("charset", ["undefined", "idna", '"u\0f"', "no-such", "utf-8"])
+def test_emails_with_odd_encodings_are_read(tmp_path, charset):
+    (tmp_path / "a.eml").write_bytes(
+        f"Subject: x\nContent-Type: text/plain; charset={charset}\n\ncaf".encode() + b"\xe9\n"
+    )
+    assert texts(tmp_path / "a.eml") == ["caf\ufffd\n"]
+
+
+def test_emails_with_a_damaged_type_are_read(tmp_path):
+    (tmp_path / "a.eml").write_bytes(b"Subject: x\nContent-Type: text/=?=0name@;attachment*0*\n\nThe cat\n")
+    assert texts(tmp_path / "a.eml") == ["The cat\n"]
 
 
 def test_a_mailbox_of_another_writer(tmp_path):

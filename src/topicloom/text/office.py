@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email import message_from_bytes, policy
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
 from html.parser import HTMLParser
 from typing import IO, Any
@@ -24,7 +24,7 @@ MOST_BYTES = 4 * MOST_CHARACTERS  # of a part of a Word file, and of an e-mail w
 
 
 def read_docx(given: Input, layout: Layout) -> Iterator[Document]:
-    """Read the paragraphs of a Word file, those in its tables and text boxes too, and what changes have inserted."""
+    """Read the paragraphs of a Word file, those in its tables and text boxes too, as they are after all changes."""
     try:
         import docx
         from docx.oxml.ns import qn
@@ -46,17 +46,16 @@ def read_docx(given: Input, layout: Layout) -> Iterator[Document]:
 
 
 def _paragraphs(body: Any, qn: Any) -> Iterator[str]:
-    paragraph, text, copy = (
-        qn("w:p"),
-        qn("w:t"),
-        "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
-    )
+    paragraph, text = qn("w:p"), qn("w:t")
+    copy = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
     blanks = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
-    outer = [(each, next(each.iterancestors(copy), None)) for each in body.iter(paragraph)]
-    for each in [each for each, copied in outer if copied is None]:  # of a text box, there is a copy for old programs
+    without = (qn("w:tabs"), qn("w:moveFrom"))  # the places of tabs, and where a text was before it was moved
+    for each in body.iter(paragraph):
+        if next(each.iterancestors(copy), None) is not None:  # of a text box, there is a copy for old programs
+            continue
         parts = []
         for part in each.iter(text, *blanks):
-            if next(part.iterancestors(paragraph)) is each and part.getparent().tag != qn("w:tabs"):
+            if next(part.iterancestors(paragraph, *without)) is each:
                 parts.append(part.text or "" if part.tag == text else blanks[part.tag])
         yield "".join(parts)
 
@@ -184,18 +183,22 @@ def _mails(given: Input) -> Iterator[bytes]:
 
 def _mail(data: bytes, given: Input) -> dict[str, Any]:
     """Return the fields of an e-mail. What it does not have is left out."""
-    message = message_from_bytes(data, policy=policy.default)
+    message: Message
+    try:
+        message = message_from_bytes(data, policy=policy.default)
+    except Exception:  # headers that this parser does not expect end in errors of many kinds; the older one reads any
+        message = message_from_bytes(data)
     found: dict[str, Any] = {}
     for header in ("message-id", "subject", "from", "to", "date"):
         try:
             value = message[header]
-        except Exception:  # headers that the parser of Python does not expect end in errors of many kinds
+        except Exception:  # as above
             value = next((str(raw) for name, raw in message.raw_items() if name.lower() == header), None)
         if value is not None:
             found[header] = " ".join(str(value).split())
     if "date" in found:
         found["timestamp"] = _iso(found["date"])
-    return found | {"text": _body(message, given)}
+    return found | {"text": _body(message, data, given)}
 
 
 def _iso(date: str) -> str:
@@ -206,15 +209,16 @@ def _iso(date: str) -> str:
         return date
 
 
-def _body(message: EmailMessage, given: Input) -> str:
+def _body(message: Message, data: bytes, given: Input) -> str:
     """Return the text of an e-mail: the plain parts, or the HTML where there is no plain text."""
+    part: Message | None
     try:
-        part = message.get_body(("plain", "html"))
-    except Exception:  # a damaged structure
+        part = message.get_body(("plain", "html")) if isinstance(message, EmailMessage) else None
+    except Exception:  # as above
         part = None
     if part is None:
-        parts = [each for each in message.walk() if each.get_content_maintype() == "text" and not each.get_filename()]
-        part = parts[0] if parts else None
+        parts = message_from_bytes(data).walk()
+        part = next((each for each in parts if each.get_content_maintype() == "text" and not each.get_filename()), None)
     if part is None:
         return ""
     payload = part.get_payload(decode=True)
@@ -231,11 +235,11 @@ def _decoded(data: bytes, charset: str | None, given: Input) -> str:
     for encoding in dict.fromkeys([named or "utf-8", given.encoding, "utf-8"]):
         try:
             return data.decode(encoding).replace("\r\n", "\n")
-        except (LookupError, UnicodeError):
+        except (LookupError, ValueError):  # an encoding that is not known, or bytes that it does not have
             continue
     try:
         return data.decode(named or "utf-8", "replace").replace("\r\n", "\n")
-    except LookupError:
+    except (LookupError, ValueError):
         return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
