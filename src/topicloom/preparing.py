@@ -66,7 +66,7 @@ class FileOptions:
     split_texts: Annotated[
         str | None,
         "the pieces of a text that become the documents: paragraphs, sentences, or tokens:300 for pieces of about 300 "
-        "words; the whole text is their covariate parent",
+        "words; their covariate parent is the id of the whole text",
     ] = None
 
 

@@ -306,8 +306,8 @@ def spelled_numbers(name: str, values: Sequence[str | None]) -> Sequence[str | f
         return values
     if (row := next((row for row, value in enumerate(values) if is_code(value)), None)) is not None:
         logger.info(
-            "the covariate %r is taken as a category, because %s in document %d is a code, which would be %s as a "
-            "number; write numbers without zeros before them if the column should hold numbers",
+            "the covariate %r is taken as a category, because %s in document %d is a code; if the column should hold "
+            "numbers, write it as %s",
             name, brief(values[row]), row, f"{numbers[row]:.15g}",
         )  # fmt: skip
         return [None if value is None or is_mark(value) else value for value in values]
