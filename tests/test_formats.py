@@ -41,7 +41,7 @@ def test_a_worksheet_is_chosen_by_name_or_number(tmp_path):
         pandas.DataFrame({"note": ["n"]}).to_excel(writer, sheet_name="Notes", index=False)
         pandas.DataFrame({"review": ["a", "b"], "stars": [1, 2]}).to_excel(writer, sheet_name="May", index=False)
         pandas.DataFrame({"review": ["c"]}).to_excel(writer, sheet_name="3", index=False)
-    for sheet in ("May", "2"):
+    for sheet in ("May", "2", 2):
         found = list(read(path, sheet=sheet, text="review", covariates=["stars"]))
         assert [(each.text, each.covariates["stars"]) for each in found] == [("a", "1"), ("b", "2")]
     assert texts(path, sheet="3", text="review") == ["c"]
@@ -248,6 +248,14 @@ def test_json_that_cannot_be_read(tmp_path, content, says):
         texts(tmp_path / "a.json")
 
 
+def test_an_object_with_a_text_is_a_document(tmp_path):
+    (tmp_path / "a.json").write_text('{"text": "a cat", "authors": [{"name": "x"}], "tags": [{"name": "y"}]}')
+    assert texts(tmp_path / "a.json") == ["a cat"]
+    assert texts(tmp_path / "a.json", text="authors.0.name") == ["x"]
+    (tmp_path / "a.json").write_text('{"text": "a title", "data": [{"text": "a cat"}, {}]}')
+    assert texts(tmp_path / "a.json") == ["a cat", ""]
+
+
 # Word files, PDF files, e-mails
 
 
@@ -402,11 +410,16 @@ def test_an_archive_of_texts(tmp_path, caplog):
     path = tmp_path / "news.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("sport/1.txt", "goal\nline")
-        archive.writestr("politik/ä.md", "vote")
+        archive.writestr("politik/ä.markdown", "vote")
         archive.writestr("__MACOSX/sport/._1.txt", b"\x00\x05")
         archive.writestr("a.csv", "text\nin a table\n")
-    found = list(read(path, label="folder"))
-    assert [each[:3] for each in found] == [("vote", "politik/ä.md", "politik"), ("goal\nline", "sport/1.txt", "sport")]
+    with caplog.at_level("INFO", "topicloom"):
+        found = list(read(path, label="folder"))
+    assert "1 .txt and 1 .md files are read" in caplog.text
+    assert [each[:3] for each in found] == [
+        ("vote", "politik/ä.markdown", "politik"),
+        ("goal\nline", "sport/1.txt", "sport"),
+    ]
     assert "news.zip contains 1 table or compressed file, such as a.csv; only" in caplog.text
     assert texts(path, format="csv") == ["in a table"]
     with pytest.raises(InputError, match=r"news.zip contains no .pdf files; check `format`"):

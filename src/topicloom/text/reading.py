@@ -11,8 +11,10 @@ import glob
 import logging
 import os
 import re
+import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -173,7 +175,7 @@ def documents_in(
         options.quoting,
         None if options.quotechar is None else _checked_mark("quotechar", options.quotechar),
         None if options.escapechar is None else _checked_mark("escapechar", options.escapechar),
-        options.sheet,
+        None if options.sheet is None else str(options.sheet),
     )
     if split is None:
         return _checked(_documents_of(files, layout), name, columns.covariates)
@@ -303,7 +305,9 @@ def _of_archive(path: Path, inside: str, format: str | None, base: Input) -> lis
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         raise InputError(f"{path} is not a complete .zip file; copy it again") from None
-    members = {_name_in(each, base.encoding): each for each in archive.infolist() if not each.is_dir()}
+    members = {
+        _name_in(each, base.encoding): each for each in archive.infolist() if each.filename and not each.is_dir()
+    }
     size = sum(each.file_size for each in members.values())
     if size > max(_LARGE_ARCHIVE, _MOST_EXPANDED * path.stat().st_size):
         raise InputError(
@@ -330,7 +334,7 @@ def _of_archive(path: Path, inside: str, format: str | None, base: Input) -> lis
 def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
     try:
         return archive.open(member)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error) as error:
+    except (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, zlib.error) as error:
         raise InputError(f"{member.filename} in {archive.filename} cannot be unpacked ({error}); unpack it") from None
 
 
@@ -385,8 +389,8 @@ def _chosen(
             "%s contains %s%s; only .txt, .md, .docx, .pdf and .eml files are read, unless `format` names others",
             where, which, example,
         )  # fmt: skip
-    counts = {each: sum(name.lower().endswith(f".{each}") for name in chosen) for each in _WHOLE}
-    kinds_read = [f"{number:,} .{each}" for each, number in counts.items() if number]
+    counts = Counter(every[name] for name in chosen)
+    kinds_read = [f"{counts[each]:,} .{each}" for each in _WHOLE if counts[each]]
     if len(kinds_read) > 1:
         logger.info("%s: %s files are read; `format` chooses one of these formats", where, joined(kinds_read))
     return chosen

@@ -362,7 +362,9 @@ def read_json_lines(given: Input, layout: Layout) -> Iterator[Document]:
 
 
 def read_json(given: Input, layout: Layout) -> Iterator[Document]:
-    """Read a list of objects; or an object with a single list of objects in it. JSON Lines are read as such.
+    """Read a list of objects; an object with a single list of objects in it; or an object that is a document itself.
+
+    JSON Lines are read as such.
 
     Raises:
         InputError: as for `read_json_lines`.
@@ -376,7 +378,7 @@ def read_json(given: Input, layout: Layout) -> Iterator[Document]:
         elif rest.strip() and _is_json(line):
             records = _of_lines(enumerate(_lines_of(chain([first], parts)), 1), given.name)
         else:
-            records = _of_object("".join(chain([first], parts)), given.name)
+            records = _of_object("".join(chain([first], parts)), given.name, layout.columns.text)
         yield from _of_records(records, given, layout)
 
 
@@ -549,14 +551,17 @@ def _of_list(text: _Text, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 _LONGEST_MARK = 12  # characters of a number, an escape or a word such as false at which a part may end
 
 
-def _of_object(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of the only list of objects in an object."""
+def _of_object(text: str, name: str, column: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of the only list of objects in an object; or the object, if it alone has a text."""
     if not text.strip():
         return
     value = _parsed(text, name)
     if not isinstance(value, dict):
         raise InputError(f'{name}: not a list of JSON objects, such as [{{"text": "..."}}]; correct it')
     lists = {key: each for key, each in value.items() if isinstance(each, list) and any(map(_is_object, each))}
+    has_text = value_at(value, column) is not _MISSING
+    if has_text and all(value_at(each, column) is _MISSING for records in lists.values() for each in records):
+        lists = {}
     if len(lists) > 1:
         raise InputError(
             f"{name} has several lists of records ({', '.join(map(brief, list(lists)[:5]))}); write one to a file"
