@@ -416,9 +416,6 @@ def _upper(text: str) -> str:
     return text.encode().upper().decode()
 
 
-# Tokens that come from the user: from a function of the user's own, or as documents that are lists of tokens.
-
-
 def lemmatiser(language: str) -> Callable[[str], str]:
     """Return the function from a word to its base form.
 
@@ -442,6 +439,8 @@ def lemmatiser(language: str) -> Callable[[str], str]:
 
     return lemma
 
+
+# Tokens that come from the user: from a function of the user's own, or as documents that are lists of tokens.
 
 T = TypeVar("T")
 _EXAMPLE = "module:function, such as my_tokenizer:split"
@@ -794,24 +793,25 @@ class Tokenizer(BaseModel):
             for text in in_blocks(texts):
                 if self.rules > 1:
                     text = unseen.sub("", text)
-                for part in MARKED.split(without_addresses(text)) if self._is_marked else [without_addresses(text)]:
-                    if self._is_marked and MARKED.match(part):
-                        found.append(part)
-                        continue
-                    pieces = list(self._segment(replace_surrogates(part)))
-                    found += join_runs(pieces, self._joins, None if self.rules == 1 else self._segment)
+                found += self._segmented(self._segment, text, torn=self.rules > 1)
             return found
         for text in texts:
             if self.rules > 1:
                 text = unseen.sub("", text)
-            pieces = []
-            for part in MARKED.split(without_addresses(text)) if self._is_marked else [without_addresses(text)]:
-                if self._is_marked and MARKED.match(part):
-                    pieces.append(part)
-                else:
-                    pieces += join_runs(list(self._segment(replace_surrogates(part))), self._joins)
+            pieces = self._segmented(self._segment, text)
             found += pieces if BOUNDARY not in text else (piece for piece in pieces if piece != BOUNDARY)
             found.append(BOUNDARY)
+        return found
+
+    def _segmented(self, segment: Segmenter, text: str, torn: bool = False) -> list[str]:
+        """Return the pieces of a text without spaces. If `torn`, words that the segmenter tears are mended."""
+        text = without_addresses(text)
+        found: list[str] = []
+        for part in MARKED.split(text) if self._is_marked else [text]:
+            if self._is_marked and MARKED.match(part):
+                found.append(part)
+            else:
+                found += join_runs(list(segment(replace_surrogates(part))), self._joins, segment if torn else None)
         return found
 
     def tokens_of(self, piece: bytes | str) -> tuple[str, ...]:
