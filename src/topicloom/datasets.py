@@ -26,8 +26,8 @@ _NOT_MODULES = ("config-", "_sysconfigdata")  # beginnings of names
 # Words that occur in the documentation of any function, whatever its subject.
 _JARGON = {
     "arg", "args", "argument", "arguments", "attribute", "attributes", "bool", "call", "called", "calls",
-    "class", "classes", "def", "default", "defaults", "dict", "e.g", "example", "examples", "false",
-    "function", "functions", "given", "i.e", "instance", "instances", "int", "isinstance", "keyword",
+    "class", "classes", "def", "default", "defaults", "dict", "example", "examples", "false",
+    "function", "functions", "given", "instance", "instances", "int", "isinstance", "keyword",
     "kwargs", "method", "methods", "module", "none", "note", "object", "objects", "optional", "otherwise",
     "parameter", "parameters", "raise", "raised", "raises", "return", "returned", "returning", "returns",
     "self", "specified", "str", "string", "subclass", "subclasses", "true", "tuple", "type", "typeerror",

@@ -34,7 +34,7 @@ if _TYPE_CHECKING:
     from .maps import document_map, word_map
     from .mixtures import interpolation_strip, simplex, sparsity
     from .over_time import group_table, trend_lines, trend_stream
-    from .style import save, save_pages, svg
+    from .style import fonts_for, save, save_pages, svg
     from .topic_words import similarity_map, topic_pages, word_clouds
 
 _MODULES = {
@@ -44,6 +44,7 @@ _MODULES = {
     "document_map": "maps",
     "dot_panels": "curves",
     "draw": "gallery",
+    "fonts_for": "style",
     "group_table": "over_time",
     "interpolation_strip": "mixtures",
     "kind_named": "gallery",
@@ -69,6 +70,7 @@ __all__ = [
     "document_map",
     "dot_panels",
     "draw",
+    "fonts_for",
     "group_table",
     "interpolation_strip",
     "kind_named",

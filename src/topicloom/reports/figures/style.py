@@ -81,6 +81,11 @@ def fonts_for(texts: Iterable[str], font: str | PathLike[str] | None = None) -> 
 
     Raises:
         InputError: `font` is not installed, or not a file that can be read as a font.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> tl.figures.fonts_for(["topics"])  # for plt.rcParams["font.family"]
+        ['DejaVu Sans']
     """
     families, lacking = _families(texts, font)
     if lacking:

@@ -1,0 +1,148 @@
+"""The notebooks of the course: their code runs and shows what the text says, in one form, in English and Chinese."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import functools
+import importlib.util
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+import topicloom as tl
+
+ROOT = Path(__file__).resolve().parents[1]
+COURSE = ROOT / "docs" / "course"
+PAGES = sorted(path.name for path in COURSE.glob("*.ipynb"))
+ENGLISH = [name for name in PAGES if not name.endswith(".zh-CN.ipynb")]
+LARGEST_PICTURE = 45_000  # bytes
+HEADINGS = {
+    False: ["Exercises", "Check yourself", "In topicloom", "Sources"],
+    True: ["练习", "自测", "在 topicloom 中", "文献"],
+}
+Names = dict[str, Any]
+
+
+def autoencoders(names: Names) -> None:
+    scores = names["scores"]  # nats for each token: training, test, other half
+    assert all(row[2] < names["chance"] for row in scores.values())
+    assert min(scores, key=lambda name: scores[name][0]) == "autoencoder"
+    assert scores["autoencoder"][2] > max(scores["denoising autoencoder"][2], scores["VAE"][2])
+    spread = {
+        name: float(encoder(torch.log1p(names["counts"]))[:, :2].std())
+        for name, (encoder, _) in names["models"].items()
+    }
+    assert spread["VAE"] < 1.6 < spread["autoencoder"]
+
+
+# What the text of a page says of its results, by the number of the page.
+CLAIMS: dict[str, Callable[[Names], None]] = {"01": autoencoders}
+
+
+@functools.cache
+def runner() -> Any:
+    spec = importlib.util.spec_from_file_location("course", ROOT / "examples" / "course.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def notebook(name: str) -> Any:
+    return json.loads((COURSE / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One thread, the built-in corpus counted once, and the settings and random states of others as they were."""
+    monkeypatch.setattr(tl.datasets, "python_docs", python_docs)
+    threads, numpy_state = torch.get_num_threads(), np.random.get_state()  # noqa: NPY002
+    torch.set_num_threads(1)
+    with torch.random.fork_rng(devices=[]), plt.rc_context():
+        yield
+    torch.set_num_threads(threads)
+    np.random.set_state(numpy_state)  # noqa: NPY002
+    plt.close("all")
+
+
+python_docs = functools.cache(tl.datasets.python_docs)
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+@pytest.mark.usefixtures("settled")
+def test_the_code_runs_and_shows_what_the_text_says(name: str) -> None:
+    names: Names = {"__name__": "__main__"}
+    for source in runner().code_of(notebook(name)):
+        runner().run_cell(source, names, draw=False)
+    CLAIMS[name[:2]](names)
+
+
+def masked(source: str) -> str:
+    """The code without comments, and with the same string in place of all strings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = "text"
+        if isinstance(node, ast.JoinedStr):  # languages order the values of a sentence differently
+            node.values = sorted((part for part in node.values if isinstance(part, ast.FormattedValue)), key=ast.dump)
+    return ast.dump(tree)
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+def test_both_languages_have_the_same_code(name: str) -> None:
+    english, chinese = (runner().code_of(notebook(page)) for page in (name, name.replace(".ipynb", ".zh-CN.ipynb")))
+    assert [masked(source) for source in english] == [masked(source) for source in chinese]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_outputs_are_stored_in_one_form(name: str) -> None:
+    book = notebook(name)
+    assert book["metadata"] == runner().METADATA
+    assert [cell["id"] for cell in book["cells"]] == [f"cell-{n:02}" for n in range(1, len(book["cells"]) + 1)]
+    code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    for cell in book["cells"]:
+        assert cell["metadata"] == {}
+        for output in cell.get("outputs", ()):
+            assert output["output_type"] in ("stream", "execute_result", "display_data")
+            if output["output_type"] == "display_data":
+                assert 0 < len(base64.b64decode(output["data"]["image/png"])) < LARGEST_PICTURE
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_picture_has_a_caption(name: str) -> None:
+    cells, captions = notebook(name)["cells"], 0
+    for cell, following in zip(cells, [*cells[1:], {"source": []}], strict=True):
+        if any(output["output_type"] == "display_data" for output in cell.get("outputs", ())):
+            captions += 1
+            label = f"**图 {captions}.**" if ".zh-CN" in name else f"**Figure {captions}.**"
+            assert "".join(following["source"]).startswith(label)
+    assert captions >= 2
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_has_exercises_and_five_questions(name: str) -> None:
+    text = "\n".join("".join(cell["source"]) for cell in notebook(name)["cells"] if cell["cell_type"] == "markdown")
+    headings = HEADINGS[".zh-CN" in name]
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[-4:] == headings
+    questions = text.split(f"## {headings[1]}")[1].split(f"## {headings[2]}")[0]
+    asked, answered = questions.split("<details>")
+    for part in (asked, answered):
+        assert re.findall(r"^(\d)\. ", part, re.MULTILINE) == list("12345")
+
+
+@pytest.mark.parametrize("suffix", ["", ".zh-CN"])
+def test_the_list_of_the_course_names_every_page(suffix: str) -> None:
+    text = (COURSE / f"README{suffix}.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[.*?\]\((.*?\.ipynb)\)", text, re.MULTILINE)
+    assert listed == [name.replace(".ipynb", f"{suffix}.ipynb") for name in ENGLISH]
