@@ -24,6 +24,7 @@ from topicloom.nn.dirichlet_posteriors import (
     InverseDirichlet,
     LaplacePosterior,
     RejectionDirichlet,
+    ScoreDirichlet,
     SimplexPosterior,
     WeibullPosterior,
     weibull_shape,
@@ -44,13 +45,6 @@ def laplace(a: Tensor) -> LaplacePosterior:
     return LaplacePosterior(mean, var.log(), laplace_dirichlet(PRIOR))
 
 
-def score_function(a: Tensor, generator: torch.Generator) -> Draw:
-    """Draw with REINFORCE: the whole gradient is that of the log density, and none passes through the draw."""
-    log_theta = torch.log_softmax(ImplicitDirichlet(a.detach(), PRIOR).draw(generator)[0], dim=1)  # (BATCH, K)
-    density = torch.lgamma(a.sum(1)) - torch.lgamma(a).sum(1) + ((a - 1) * log_theta).sum(1)
-    return Draw(log_theta.exp(), density)
-
-
 def weibull(a: Tensor) -> WeibullPosterior:
     """Return the Weibull variables whose logarithms have the means and variances of those of Gamma(a) variables."""
     k = weibull_shape(a)
@@ -69,7 +63,7 @@ ESTIMATORS: dict[str, Callable[[Tensor, torch.Generator], Draw]] = {
     "icdf": sampler(lambda a: InverseDirichlet(a, PRIOR)),
     "weibull": sampler(weibull),
     "laplace": sampler(laplace),
-    "score function": score_function,
+    "score": sampler(lambda a: ScoreDirichlet(a, PRIOR)),
 }
 
 
@@ -148,7 +142,7 @@ def figure(results: dict[float, dict[str, tuple[float, float, float]]], path: Pa
     canvas, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for name in ESTIMATORS:
         rows = [results[a][name] for a in results]
-        style = {"ls": "--", "color": "grey"} if name == "score function" else {}
+        style = {"ls": "--", "color": "grey"} if name == "score" else {}
         cost = [
             variance * seconds / results[a]["implicit"][2]
             for a, (_, variance, seconds) in zip(results, rows, strict=True)
@@ -187,7 +181,7 @@ are equal, except that of one topic, which is twenty times as large.
 The columns `a=...` have the variance of the gradient of one draw, summed over topics and divided by the squared length
 of the exact gradient, times the time per draw relative to that of `implicit`. Lower is better: half the value is as
 good as twice the number of draws. The bias is in brackets, relative to the length of the exact gradient. A dash means
-that the bias is too small to distinguish from the noise; the score function has none.
+that the bias is too small to distinguish from the noise; `score` has none.
 
 In this comparison, `weibull` uses the Weibulls whose logarithms have the same mean and variance as those of the gammas,
 and `laplace` uses the logistic normal of Laplace's approximation. In the model, both have their own parameters. The

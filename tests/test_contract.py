@@ -720,7 +720,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"critic_steps": 2},
     ],
     "DirichletVAE": [
-        *({"estimator": name} for name in ("laplace", "rsvi", "weibull", "icdf")),
+        *({"estimator": name} for name in ("laplace", "rsvi", "weibull", "icdf", "score")),
         {"estimator": "rsvi", "augmentation": 2},
         {"decoder": "product"},
         {"alpha": 1.0},

@@ -17,6 +17,7 @@ from topicloom.nn.dirichlet_posteriors import (
     InverseDirichlet,
     LaplacePosterior,
     RejectionDirichlet,
+    ScoreDirichlet,
     SimplexPosterior,
     SparsePosterior,
     WeibullPosterior,
@@ -62,6 +63,7 @@ EXACT = {
     "implicit": lambda a: ImplicitDirichlet(a, PRIOR),
     "rsvi, B=1": lambda a: RejectionDirichlet(a, PRIOR, 1),
     "rsvi, B=5": lambda a: RejectionDirichlet(a, PRIOR, 5),
+    "score": lambda a: ScoreDirichlet(a, PRIOR),
 }
 SHAPES = [[0.05, 0.1, 0.3], [0.8, 1.0, 1.5], [4.0, 12.0, 30.0]]
 
@@ -107,6 +109,21 @@ def test_gradient_of_the_expected_log(name):
     trigamma = special.polygamma(1, a)
     expected = np.array([trigamma[0], 0, 0]) - special.polygamma(1, np.sum(a))
     assert_within(gradient(EXACT[name], a, lambda theta: theta[:, 0].log()), expected)
+
+
+def test_the_score_varies_as_its_density_says():
+    """The gradient of E[f] by a_k is f (log theta_k - digamma(a_k) + digamma(sum a)), whose moments are integrals."""
+    a = [0.8, 1.5]
+    beta = stats.beta(*a)
+    slope = special.digamma(a[0]) - special.digamma(sum(a))
+    moments = [
+        integrate.quad(lambda t, power=power: (t**2 * (np.log(t) - slope)) ** power * beta.pdf(t), 0, 1)[0]
+        for power in (1, 2)
+    ]
+    deviation = (moments[1] - moments[0] ** 2) ** 0.5
+    mean, error = gradient(lambda alpha: ScoreDirichlet(alpha, PRIOR[:2]), a, lambda theta: theta[:, 0] ** 2)
+    assert abs(mean[0] - moments[0]) < 4.5 * error[0]
+    assert error[0] * N_DRAWS**0.5 == pytest.approx(deviation, rel=0.02)
 
 
 def test_the_path_alone_misses_part_of_the_gradient_of_rsvi():
@@ -201,7 +218,7 @@ def test_exact_draws_are_dirichlet(make, a):
 
 
 @pytest.mark.parametrize("a", [1e-5, 1e-3, 0.1, 1.0, 50.0, 1e4])
-@pytest.mark.parametrize("kind", ["implicit", "rsvi", "icdf", "weibull"])
+@pytest.mark.parametrize("kind", ["implicit", "rsvi", "icdf", "weibull", "score"])
 def test_draws_and_gradients_are_finite(kind, a):
     alpha = torch.full((500, 20), a).requires_grad_()
     prior = torch.full((20,), 0.1)
@@ -209,6 +226,7 @@ def test_draws_and_gradients_are_finite(kind, a):
         "implicit": lambda: ImplicitDirichlet(alpha, prior),
         "rsvi": lambda: RejectionDirichlet(alpha, prior, 5),
         "icdf": lambda: InverseDirichlet(alpha, prior),
+        "score": lambda: ScoreDirichlet(alpha, prior),
         "weibull": lambda: WeibullPosterior(alpha.clamp_min(0.1), alpha.log(), prior),
     }[kind]()
     draw = posterior.sample(seeded())

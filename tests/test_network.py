@@ -99,7 +99,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 for sparsity in (0.3, 0.7):
     KINDS[f"DirichletVAE, sparsity {sparsity}"] = lambda p=sparsity, **s: tl.DirichletVAE(sparsity=p, **s)
-for estimator in ("implicit", "rsvi", "weibull", "icdf"):
+for estimator in ("implicit", "rsvi", "weibull", "icdf", "score"):
     for divergence in ("dirichlet", "gammas"):
         chosen = {"estimator": estimator, "divergence": divergence}
         KINDS[f"DirichletVAE, {estimator}, {divergence}"] = lambda c=chosen, **s: tl.DirichletVAE(**c, **s)

@@ -63,7 +63,7 @@ def waits(model: tl.NeuralTopicModel, monkeypatch: pytest.MonkeyPatch) -> set[st
         (tl.NVDM, {}),
         (tl.WLDA, {}),
         (tl.GMNTM, {}),
-        *((tl.DirichletVAE, {"estimator": name}) for name in ("implicit", "rsvi", "weibull", "icdf")),
+        *((tl.DirichletVAE, {"estimator": name}) for name in ("implicit", "rsvi", "weibull", "icdf", "score")),
     ],
 )
 def test_a_step_waits_for_nothing(

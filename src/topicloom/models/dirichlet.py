@@ -3,13 +3,14 @@
 Burkhardt & Kramer 2019, "Decoupling Sparsity and Smoothness in the Dirichlet Variational Autoencoder Topic Model"
 (JMLR 20): p(theta) = Dir(alpha), q(theta | x) = Dir(a(x)), p(w | theta) = theta beta or softmax(theta B + b). The
 divergence of the two Dirichlets has a closed form. A draw from a Dirichlet is not a smooth function of a(x) and noise;
-there are five estimators of the gradient, all of them in nn/dirichlet_posteriors.py:
+there are six estimators of the gradient, all of them in nn/dirichlet_posteriors.py:
 - "implicit": exact draws and their implicit gradient (Figurnov et al. 2018);
 - "rsvi": exact draws by a rejection sampler, with a correction of their gradient (Naesseth et al. 2017);
 - "icdf": an approximate inverse of the gamma's distribution function (Joo et al. 2019). The divergence is that of the
   Dirichlet and not that of these draws, so that the loss is not minus a bound;
 - "weibull": Weibull variables in place of gamma variables, with parameters of their own (Zhang et al. 2018);
-- "laplace": a logistic normal, with a prior that is approximated as well (Srivastava & Sutton 2017).
+- "laplace": a logistic normal, with a prior that is approximated as well (Srivastava & Sutton 2017);
+- "score": exact draws and the gradient of their log density (Williams 1992), which varies thousands of times as much.
 With `sparsity`, theta is proportional to b times the draw, where b_k ~ Bernoulli(sparsity) determines whether topic k
 is in the document. The number of topics in a document and their evenness are then two separate settings.
 
@@ -47,6 +48,7 @@ from ..nn.dirichlet_posteriors import (
     InverseDirichlet,
     LaplacePosterior,
     RejectionDirichlet,
+    ScoreDirichlet,
     SimplexPosterior,
     SparsePosterior,
     WeibullPosterior,
@@ -65,7 +67,7 @@ from .words import Words
 _LAPLACE_ALPHA, _ALPHA = 0.3, 0.07
 _LEAST_WEIBULL_ALPHA = 0.05  # here a Weibull is .3 nats from the gamma; for smaller parameters it is even farther
 
-Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf"]
+Estimator = Literal["laplace", "implicit", "rsvi", "weibull", "icdf", "score"]
 
 
 class DirichletNetwork(VariationalNetwork):
@@ -172,7 +174,7 @@ class WeibullNetwork(DirichletNetwork):
 
 
 class GammaNetwork(DirichletNetwork):
-    """Dirichlets are drawn as gamma variables, with one of three estimators of the gradient."""
+    """Dirichlets are drawn as gamma variables, with one of four estimators of the gradient."""
 
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(settings, words, generator)
@@ -193,6 +195,8 @@ class GammaNetwork(DirichletNetwork):
         a = self.head(h, alpha, totals)  # (B, K)
         if self.estimator == "rsvi":
             return RejectionDirichlet(a, alpha, self.augmentation, of_gammas=self.of_gammas)
+        if self.estimator == "score":
+            return ScoreDirichlet(a, alpha, of_gammas=self.of_gammas)
         draws = ImplicitDirichlet if self.estimator == "implicit" else InverseDirichlet
         return draws(a, alpha, of_gammas=self.of_gammas)
 
@@ -219,15 +223,16 @@ class DirichletVAE(VariationalTopicModel):
             "affine" its initial value. Not used by the "laplace" estimator, nor with the norms "none" and "shift".
         sparsity: the prior probability that a topic is in a document. None gives every document all topics.
         divergence: "dirichlet" is the divergence of the Dirichlets. "gammas" is that of the K gamma variables that make
-            up a Dirichlet (Joo et al. 2019, with the "icdf" estimator). With "implicit", "rsvi" and "icdf", the
-            two differ by the divergence of the gammas' sums, which is constant if `code_norm` is "fixed". With
+            up a Dirichlet (Joo et al. 2019, with the "icdf" estimator). With "implicit", "rsvi", "icdf" and "score",
+            the two differ by the divergence of the gammas' sums, which is constant if `code_norm` is "fixed". With
             "weibull", "gammas" is the divergence from gamma variables with parameters of at least 0.05 (Zhang et al.
             2018). "dirichlet" is then the divergence from Weibull variables with the same means, which bounds the
             likelihood of short texts far better. Not used by "laplace".
 
     Training args:
         estimator: the estimator of the gradient of an expectation over the posterior: "implicit", "rsvi", "icdf",
-            "weibull" or "laplace". benchmarks/gradients.md compares them.
+            "weibull", "laplace" or "score". benchmarks/gradients.md compares them. "score" is there to be studied: its
+            gradient is exact, but so noisy that it learns slowly.
         temperature: with `sparsity`, the temperature of the relaxed Bernoulli draws that decide which topics are in a
             document. A lower value is closer to a choice between yes and no.
 

@@ -1,4 +1,4 @@
-"""Dirichlet posteriors and approximations of them, with five estimators of the gradients of samples.
+"""Dirichlet posteriors and approximations of them, with six estimators of the gradients of samples.
 
 A draw from a Dirichlet is a vector of independent gamma variables divided by their sum. Gamma variables with small
 shapes underflow, so their logarithms are drawn, and theta is the softmax of the logarithms.
@@ -199,6 +199,26 @@ class RejectionDirichlet(_GammaPosterior):
         slope = (3 * shift / root).log() + 2 * cube_root.log()  # log dh / deps
         score = (c - 1) * log_h - h - torch.lgamma(c) + slope
         return log_g, score.sum(1)
+
+
+class ScoreDirichlet(_GammaPosterior):
+    """The score function (REINFORCE, Williams 1992): exact draws, and the gradient of their log density.
+
+    No gradient passes through theta: the gradient of E[f] is E[f * gradient of log q(theta)], whatever f is. It is
+    exact, but varies far more than the others, because it knows only how large f is and not how f changes.
+
+    >>> import torch
+    >>> q = ScoreDirichlet(torch.tensor([[3.0, 1.0]]).requires_grad_(), torch.ones(2))
+    >>> draw = q.sample(torch.Generator().manual_seed(0))
+    >>> draw.theta.requires_grad, draw.log_weight.requires_grad
+    (False, True)
+    """
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        log_g = log_gamma_draws(self.alpha.detach(), generator)  # (B, K)
+        log_theta = torch.log_softmax(log_g, dim=1)
+        log_density = torch.lgamma(self.alpha.sum(1)) + ((self.alpha - 1) * log_theta - torch.lgamma(self.alpha)).sum(1)
+        return log_g, log_density
 
 
 class InverseDirichlet(_GammaPosterior):
