@@ -45,8 +45,8 @@ class VariationalTopicModel(NeuralTopicModel):
             more alike. With code_norm="fixed" it has less effect: the divergence of a Gaussian code hardly changes.
         kl_warmup: the number of epochs in which this weight rises from 0 (Bowman et al. 2016). Without a warm-up, the
             codes of short texts become uncertain before topics have formed. None is three quarters of the epochs of
-            `fit`; in DirichletVAE with the estimators "implicit", "rsvi", "icdf" and "score" it is a quarter of them, and
-            in Loom a quarter of the epochs before the sampling stage. In `partial_fit`, None is 0.
+            `fit`; in DirichletVAE with the estimators "implicit", "rsvi", "icdf" and "score" it is a quarter of them,
+            and in Loom a quarter of the epochs before the sampling stage. In `partial_fit`, None is 0.
 
     Examples:
         >>> import topicloom as tl
