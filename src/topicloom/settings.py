@@ -34,6 +34,7 @@ from .messages import nearest, refusal
 AtLeastOne = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+LayerSizes = Annotated[list[AtLeastOne] | tuple[AtLeastOne, ...], Field(min_length=1)]
 
 # Beyond these limits, numbers of 32 bits cannot compute with it. A limit after a validator is checked after the others,
 # so that errors and descriptions of most values are those of `Positive`.

@@ -144,7 +144,7 @@ class GaussianNetwork(VariationalNetwork):
         )
         self.prior = prior
         norm = settings.code_norm
-        self.head = GaussianHead(settings.hidden_size, prior.unit_var(), generator, norm=norm, scaled=scaled)
+        self.head = GaussianHead(settings.last_hidden_size, prior.unit_var(), generator, norm=norm, scaled=scaled)
         self.shares = settings.build_shares(words)
 
     def code(self, batch: Batch) -> GaussianPosterior:
@@ -184,7 +184,7 @@ class DeterministicNetwork(AutoencoderNetwork):
 
     def __init__(self, decoder: Decoder, settings: NeuralTopicModel, words: Words, generator: torch.Generator) -> None:
         super().__init__(decoder, settings.build_encoder(words, generator), settings.build_separation_term(words))
-        self.code = linear(settings.hidden_size, settings.n_topics, generator, bias=False)
+        self.code = linear(settings.last_hidden_size, settings.n_topics, generator, bias=False)
         self.norm = norm_of_location(settings.n_topics, settings.code_norm)
         self.shares = settings.build_shares(words)
         self.criterion = settings.criterion

@@ -94,7 +94,7 @@ class DirichletNetwork(VariationalNetwork):
             None
             if settings.sparsity is None
             else IndicatorHead(
-                settings.hidden_size,
+                settings.last_hidden_size,
                 settings.n_topics,
                 generator,
                 probability=settings.sparsity,
@@ -143,7 +143,7 @@ class LaplaceNetwork(DirichletNetwork):
     """The Dirichlet is approximated by a Gaussian before the softmax."""
 
     def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> GaussianHead:
-        return GaussianHead(settings.hidden_size, self.prior.var, generator, norm=settings.code_norm)
+        return GaussianHead(settings.last_hidden_size, self.prior.var, generator, norm=settings.code_norm)
 
     def weights(self, h: Tensor, totals: Tensor) -> LaplacePosterior:
         mean, log_var = self.head(h)  # (B, K), (B, K)
@@ -157,7 +157,7 @@ class WeibullNetwork(DirichletNetwork):
 
     def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> WeibullHead:
         return WeibullHead(
-            settings.hidden_size,
+            settings.last_hidden_size,
             settings.n_topics,
             generator,
             concentration=settings.concentration,
@@ -183,7 +183,7 @@ class GammaNetwork(DirichletNetwork):
 
     def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> DirichletHead:
         return DirichletHead(
-            settings.hidden_size,
+            settings.last_hidden_size,
             settings.n_topics,
             generator,
             concentration=settings.concentration,
@@ -258,7 +258,7 @@ class DirichletVAE(VariationalTopicModel):
         "batch_norm_eps": 1e-3,
         "alpha": 0.01,
         "code_norm": "shift",
-        "hidden_size": 100,
+        "hidden_sizes": [100],
         "activation": "relu",
         "dropout": 0.25,
         "batch_size": 200,

@@ -31,7 +31,7 @@ from ..nn.network import EpochOptions, Loss, TopicNetwork
 from ..nn.posteriors import PointPosterior
 from ..nn.sparse import Batch, mixture_log_likelihood
 from ..nn.transport import squared_distances, transport_plan
-from ..settings import AtLeastOne, NotNegative, Positive, Rate
+from ..settings import AtLeastOne, LayerSizes, NotNegative, Positive, Rate
 from ..training.batches import BatchReader
 from ..training.state import Schedule, TrainingState
 from .neural import NeuralTopicModel
@@ -178,6 +178,7 @@ class FASTopic(NeuralTopicModel):
 
     # Settings without a part that they describe.
     hidden_size: AtLeastOne = field(default=128, init=False)
+    hidden_sizes: LayerSizes | None = field(default=None, init=False)
     activation: Activation = field(default="softplus", init=False)
     encoder_input: EncoderInput = field(default="log1p", init=False)
     encoder_reads: EncoderReads | Literal["auto"] = field(default="vectors", init=False)

@@ -170,7 +170,7 @@ class GMNTM(VariationalTopicModel):
         "component_separation": 0.0,
         "balance": 0.0,
         "encoder_input": "tfidf",
-        "hidden_size": 500,
+        "hidden_sizes": [500, 500, 2000],
         "activation": "relu",
         "batch_size": 100,
         "learning_rate": 2e-3,

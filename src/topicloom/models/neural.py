@@ -23,7 +23,7 @@ from ..nn.execution import with_gradients
 from ..nn.layers import CodeNormKind
 from ..nn.network import AutoencoderNetwork, SeparationTerm, TopicNetwork
 from ..nn.posteriors import TopicShares
-from ..settings import AtLeastOne, NotNegative, Positive, Rate, Share
+from ..settings import AtLeastOne, LayerSizes, NotNegative, Positive, Rate, Share
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
@@ -105,6 +105,8 @@ class NeuralTopicModel(TopicModel):
 
     Shape args:
         hidden_size: the width of the two hidden layers of the encoder.
+        hidden_sizes: the widths of the hidden layers of the encoder, such as [1024, 512]. None is two layers of
+            `hidden_size`.
         activation: the function of these layers.
         dropout: the dropout rate of the encoder's last hidden layer.
 
@@ -151,12 +153,16 @@ class NeuralTopicModel(TopicModel):
         True
     """
 
-    used_if: ClassVar[UsedIf] = {"shares_prior": ("without `learn_shares`", lambda model: model.learn_shares)}
+    used_if: ClassVar[UsedIf] = {
+        "shares_prior": ("without `learn_shares`", lambda model: model.learn_shares),
+        "hidden_size": ("with `hidden_sizes`", lambda model: model.hidden_sizes is None),
+    }
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
     steps_per_epoch: ClassVar[int] = 30  # on a small corpus, if `batch_size` is None
 
     hidden_size: AtLeastOne = 128
+    hidden_sizes: LayerSizes | None = None
     activation: Activation = "softplus"
     encoder_input: EncoderInput = "log1p"
     encoder_reads: EncoderReads | Literal["auto"] = "auto"
@@ -207,14 +213,19 @@ class NeuralTopicModel(TopicModel):
         """The factor by which topics are learned faster than the encoder."""
         return self.topic_gain
 
+    @property
+    def last_hidden_size(self) -> int:
+        """The width H of the encoder's last hidden layer, which heads read."""
+        return self.hidden_size if self.hidden_sizes is None else self.hidden_sizes[-1]
+
     def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
-        """Return the encoder that the settings describe: a module from a batch to (B, hidden_size)."""
+        """Return the encoder that the settings describe: a module from a batch to (B, last_hidden_size)."""
         reads = self.encoder_reads
         if reads == "auto":
             reads = "both" if "vectors" in words.fields else "counts"
         return BagEncoder(
             words.idf,
-            self.hidden_size,
+            self.hidden_sizes or self.hidden_size,
             generator,
             input=self.encoder_input,
             input_dropout=self.input_dropout,

@@ -325,7 +325,8 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     if isinstance(network, MeanFieldNetwork):
         return PortableInference(average, topics=_mean_field(network))
     encoder = getattr(network, "encoder", None)
-    if type(encoder) is not BagEncoder or set(network.fields) - set(network.optional_fields):
+    has_two_layers = type(encoder) is BagEncoder and encoder.hidden is not None and not len(encoder.deeper)
+    if not has_two_layers or set(network.fields) - set(network.optional_fields):
         raise _not_portable(network)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), _refined(network))
 
@@ -360,6 +361,7 @@ def _step(network: EditedNetwork, number: int) -> PortableStep:
 
 def _encoder(encoder: BagEncoder) -> PortableEncoder:
     assert encoder.weight is not None  # documents without vectors have been encoded
+    assert encoder.hidden is not None
     return PortableEncoder(
         encoder.input,
         encoder.activation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
@@ -67,10 +67,13 @@ def tfidf_counts(counts: SparseCounts, idf: Tensor) -> SparseCounts:
 class BagEncoder(nn.Module):
     """h = f(A f(W x + C e + b) + a): an embedding-bag of words x, a vector e, a hidden layer and dropout.
 
+    With one width there is no hidden layer, and with more than two there are several.
+
     Args:
         idf: (V,) inverse document frequencies, used only with input="tfidf".
-        n_hidden: the width H of both layers. The first one has V x H weights, unless the encoder reads vectors alone,
-            and takes most of the time of a step.
+        n_hidden: the width H of both layers, or the widths of any number of layers, the last of which is H. The first
+            layer has V weights for each of its units, unless the encoder reads vectors alone, and takes most of the
+            time of a step.
         generator: draws the initial weights.
         input: the form of the counts; see `encoder_values`.
         input_dropout: the share of a document's words that are hidden from the encoder in training.
@@ -94,7 +97,7 @@ class BagEncoder(nn.Module):
     def __init__(
         self,
         idf: Tensor,
-        n_hidden: int,
+        n_hidden: int | Sequence[int],
         generator: torch.Generator,
         *,
         input: EncoderInput = "log1p",
@@ -107,12 +110,15 @@ class BagEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.register_buffer("idf", idf)
-        scale = 1 / math.sqrt(n_hidden)
+        widths = (n_hidden, n_hidden) if isinstance(n_hidden, int) else tuple(n_hidden)
+        n_first = widths[0]
+        scale = 1 / math.sqrt(n_first)
         # It is drawn in any case, so that the other weights do not depend on whether it is kept.
-        weight = normal_parameter(len(idf), n_hidden, scale=scale, generator=generator)
+        weight = normal_parameter(len(idf), n_first, scale=scale, generator=generator)
         self.weight = None if reads == "vectors" else weight  # (V, H) W
-        self.bias = nn.Parameter(torch.zeros(n_hidden))
-        self.hidden = linear(n_hidden, n_hidden, generator)
+        self.bias = nn.Parameter(torch.zeros(n_first))
+        self.hidden = linear(n_first, widths[1], generator) if len(widths) > 1 else None
+        self.deeper = nn.ModuleList(linear(*each, generator) for each in zip(widths[1:], widths[2:], strict=False))
         self.input = input
         self.input_dropout = input_dropout
         self.output_dropout = output_dropout
@@ -120,7 +126,7 @@ class BagEncoder(nn.Module):
         self.reads, self.vector_tokens = reads, vector_tokens
         self.of_vectors: nn.Parameter | None = None  # (E, H) C
         if reads != "counts":
-            self.of_vectors = normal_parameter(vector_size, n_hidden, scale=_VECTOR_SCALE * scale, generator=generator)
+            self.of_vectors = normal_parameter(vector_size, n_first, scale=_VECTOR_SCALE * scale, generator=generator)
 
     def forward(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Return the hidden vectors of the documents, (B, H).
@@ -131,7 +137,11 @@ class BagEncoder(nn.Module):
         """
         f = _ACTIVATIONS[self.activation]
         h = f(self.first_sums(batch, generator))  # (B, H)
-        return dropout(f(self.hidden(h)), self.output_dropout, generator)
+        if self.hidden is not None:
+            h = f(self.hidden(h))
+        for layer in self.deeper:
+            h = f(layer(h))
+        return dropout(h, self.output_dropout, generator)
 
     def first_sums(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Return W x + C e + b, (B, H). Encoders that read more override this, and add to the result.
