@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 import topicloom as tl
 from batches import batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.models.portable import portable_inference
+from topicloom.nn.decoders import FreeTopics
 from topicloom.nn.encoders import BagEncoder
+from topicloom.nn.layers import CodeNorm
+from topicloom.nn.samplers import RefittedMixture
 from topicloom.nn.sparse import Batch
 
 Array = np.ndarray[Any, Any]
@@ -63,3 +67,116 @@ def test_an_encoder_of_another_depth_is_not_written_as_arrays():
     model = tl.GSM(4, hidden_sizes=(6,), **QUICK).fit(CORPUS)
     with pytest.raises(InputError):
         portable_inference(model)
+
+
+# The normalisation of the code.
+
+
+@pytest.mark.parametrize("kind", [tl.ProdLDA, tl.NVLDA, tl.ECRTM, tl.DirichletVAE])
+def test_the_code_norm_adds_the_authors_number(kind):
+    model = kind.as_published(4, **QUICK).fit(CORPUS)
+    eps = {tl.ECRTM: 1e-5}.get(kind, 1e-3)
+    norms = [part for part in model.network_.modules() if isinstance(part, CodeNorm)]
+    assert norms
+    x = np.random.default_rng(1).normal(scale=0.02, size=(50, 4))
+    for norm in norms:
+        assert norm.shift is not None
+        with torch.no_grad():
+            norm.shift.zero_()
+        expected = (x - x.mean(0)) / np.sqrt(x.var(0) + eps)
+        assert array(norm.train()(torch.tensor(x).float())) == pytest.approx(expected, abs=1e-5)
+
+
+# NVLDA and ProdLDA: topics normalised over the topics, and dropout of theta.
+
+
+def test_topics_are_normalised_over_the_topics():
+    """softmax(batch_norm(B)) of the authors' nvlda.py: each word over the topics, with a shift of the word."""
+    random = np.random.default_rng(2)
+    topics = FreeTopics(torch.zeros(9), 4, seeded(), gain=2.0, norm_eps=1e-3)
+    weight, shift = random.normal(size=(9, 4)), random.normal(size=9)
+    topics.load_state_dict({**topics.state_dict(), "weight": torch.tensor(weight), "shift": torch.tensor(shift)})
+    b = 2 * weight
+    normal = (b - b.mean(1, keepdims=True)) / np.sqrt(b.var(1, keepdims=True) + 1e-3) + shift[:, None]
+    assert array(topics.deviations()) == pytest.approx(normal, abs=1e-5)
+    assert array(topics()) == pytest.approx(softmax(normal, axis=0), abs=1e-6)
+
+
+def test_the_recipe_of_nvlda_normalises_its_topics():
+    model = tl.NVLDA.as_published(4, **QUICK).fit(CORPUS)
+    deviations = array(model.network_.decoder.topics.deviations())
+    shift = array(model.network_.decoder.topics.shift)
+    assert shift.any()
+    assert deviations.mean(1) == pytest.approx(shift, abs=1e-5)
+    assert model.components_ == pytest.approx(softmax(deviations, axis=0).T, abs=1e-5)
+    assert tl.NVLDA(4, **QUICK).fit(CORPUS).network_.decoder.topics.shift is None
+
+
+@pytest.mark.parametrize(("kind", "rate"), [(tl.ProdLDA, 0.6), (tl.NVLDA, 0.25)])
+def test_the_decoder_lacks_entries_of_theta_in_training(kind, rate, monkeypatch):
+    network = kind.as_published(4, **QUICK).fit(CORPUS).network_
+    batch = Batch(batch_of(np.repeat(COUNTS[:, :1], CORPUS.n_words, axis=1)[np.zeros(400, int)]))
+    seen: list[Array] = []
+    score = type(network.decoder).score
+
+    def noted(decoder: Any, theta: torch.Tensor, *more: Any) -> Any:
+        seen.append(array(theta))
+        return score(decoder, theta, *more)
+
+    monkeypatch.setattr(type(network.decoder), "score", noted)
+    network.train()
+    network.loss(batch)
+    network.eval()
+    network.loss(batch)
+    trained, inferred = seen
+    assert np.mean(trained == 0) == pytest.approx(rate, abs=0.05)
+    assert trained.sum(1).mean() == pytest.approx(1, abs=0.1)  # the other entries are raised
+    assert inferred.sum(1) == pytest.approx(1, abs=1e-5)
+
+
+# W-LDA: all pairs of a batch, and a mixture that is fitted to each batch.
+
+
+def kernel(left: Array, right: Array) -> Array:
+    return np.exp(-(np.arccos(np.minimum(np.sqrt(left) @ np.sqrt(right).T, 1 - 1e-6)) ** 2))
+
+
+def test_the_discrepancy_of_the_recipe_compares_all_pairs(monkeypatch):
+    """As mmd_loss of the authors' compute_op.py: means over pairs of different members, and over all pairs."""
+    network = tl.WLDA.as_published(4, **QUICK).fit(CORPUS).network_
+    prior, batch = np.random.default_rng(3).dirichlet(np.full(4, 0.5), 7), Batch(batch_of(CORPUS.counts[:7]))
+    monkeypatch.setattr(network.prior, "sample", lambda n, generator: torch.tensor(prior).float())
+    network.train()
+    theta = array(network.posterior(batch).point())
+    within = [(kernel(t, t).sum() - np.trace(kernel(t, t))) / 42 for t in (prior, theta)]
+    expected = sum(within) - 2 * kernel(prior, theta).mean()
+    found = network.loss(batch).divergence.detach() / network.nats
+    assert found.numpy() == pytest.approx(np.full(7, expected), abs=1e-4)
+
+
+def test_a_refitted_mixture_has_the_moments_of_its_batch():
+    random = np.random.default_rng(4)
+    centres = np.array([[6.0, 0, 0], [0, 6, 0], [0, 0, 6]])
+    mix = np.array([[1.0, 0.8, 0], [0, 0.5, 0], [0.3, 0, 1]])
+    codes = np.vstack([centre + random.normal(size=(400, 3)) @ mix for centre in centres])
+    prior = RefittedMixture(3, spread=1.0)
+    prior.prepare(torch.tensor(codes).float())
+    order = array(prior.means).argmax(1)
+    for place, k in enumerate(order):
+        own = codes[400 * k : 400 * (k + 1)]
+        assert array(prior.means)[place] == pytest.approx(own.mean(0), abs=0.05)
+        assert array(prior.covariances)[place] == pytest.approx(np.cov(own.T, bias=True), abs=0.05)
+    logs = np.log(array(prior.sample(4000, seeded())))  # softmax(z) up to a constant
+    z = codes - codes.mean(1, keepdims=True)
+    assert np.cov((logs - logs.mean(1, keepdims=True)).T) == pytest.approx(np.cov(z.T), abs=0.4)
+    before = array(prior.means)
+    prior.prepare(torch.zeros(2, 3))  # too few documents
+    assert np.array_equal(array(prior.means), before)
+
+
+def test_a_refitted_mixture_is_a_prior_of_documents(tmp_path):
+    model = tl.WLDA(3, prior="gmm-batch", **QUICK).fit(CORPUS)
+    model.save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model", device="cpu")
+    assert np.array_equal(loaded.transform(CORPUS), model.transform(CORPUS))
+    assert np.isfinite(model.history_[-1]["mmd"])

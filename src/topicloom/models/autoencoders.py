@@ -143,8 +143,14 @@ class GaussianNetwork(VariationalNetwork):
             n_samples=settings.n_samples,
         )
         self.prior = prior
-        norm = settings.code_norm
-        self.head = GaussianHead(settings.last_hidden_size, prior.unit_var(), generator, norm=norm, scaled=scaled)
+        self.head = GaussianHead(
+            settings.last_hidden_size,
+            prior.unit_var(),
+            generator,
+            norm=settings.code_norm,
+            norm_eps=settings.code_norm_eps,
+            scaled=scaled,
+        )
         self.shares = settings.build_shares(words)
 
     def code(self, batch: Batch) -> GaussianPosterior:
@@ -185,7 +191,7 @@ class DeterministicNetwork(AutoencoderNetwork):
     def __init__(self, decoder: Decoder, settings: NeuralTopicModel, words: Words, generator: torch.Generator) -> None:
         super().__init__(decoder, settings.build_encoder(words, generator), settings.build_separation_term(words))
         self.code = linear(settings.last_hidden_size, settings.n_topics, generator, bias=False)
-        self.norm = norm_of_location(settings.n_topics, settings.code_norm)
+        self.norm = norm_of_location(settings.n_topics, settings.code_norm, eps=settings.code_norm_eps)
         self.shares = settings.build_shares(words)
         self.criterion = settings.criterion
 

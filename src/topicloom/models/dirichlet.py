@@ -42,7 +42,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from ..nn.decoders import Decoder, MixtureDecoder, ProductDecoder
+from ..nn.decoders import Decoder, FreeTopics, MixtureDecoder, ProductDecoder, TopicLogits
 from ..nn.dirichlet_posteriors import (
     ImplicitDirichlet,
     InverseDirichlet,
@@ -58,7 +58,7 @@ from ..nn.layers import PLAIN_NORMS
 from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior, TopicShares, laplace_dirichlet
 from ..nn.sparse import Batch
-from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Share
+from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate, Share
 from .autoencoders import VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
@@ -82,6 +82,7 @@ class DirichletNetwork(VariationalNetwork):
             settings.build_separation_term(words),
             criterion=settings.criterion,
             n_samples=settings.n_samples,
+            theta_dropout=settings.theta_dropout,
         )
         self.of_gammas = settings.divergence == "gammas"
         self.sparsity = settings.sparsity
@@ -99,6 +100,7 @@ class DirichletNetwork(VariationalNetwork):
                 generator,
                 probability=settings.sparsity,
                 norm=settings.code_norm,
+                norm_eps=settings.code_norm_eps,
             )
         )
 
@@ -143,7 +145,8 @@ class LaplaceNetwork(DirichletNetwork):
     """The Dirichlet is approximated by a Gaussian before the softmax."""
 
     def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> GaussianHead:
-        return GaussianHead(settings.last_hidden_size, self.prior.var, generator, norm=settings.code_norm)
+        norm, eps = settings.code_norm, settings.code_norm_eps
+        return GaussianHead(settings.last_hidden_size, self.prior.var, generator, norm=norm, norm_eps=eps)
 
     def weights(self, h: Tensor, totals: Tensor) -> LaplacePosterior:
         mean, log_var = self.head(h)  # (B, K), (B, K)
@@ -162,6 +165,7 @@ class WeibullNetwork(DirichletNetwork):
             generator,
             concentration=settings.concentration,
             norm=settings.code_norm,
+            norm_eps=settings.code_norm_eps,
         )
 
     def weights(self, h: Tensor, totals: Tensor) -> WeibullPosterior:
@@ -188,6 +192,7 @@ class GammaNetwork(DirichletNetwork):
             generator,
             concentration=settings.concentration,
             norm=settings.code_norm,
+            norm_eps=settings.code_norm_eps,
         )
 
     def weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
@@ -214,6 +219,8 @@ class DirichletVAE(VariationalTopicModel):
     Shape args:
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
             softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+        theta_dropout: the share of the entries of theta that the decoder does not receive in training, as in the code
+            of ProdLDA and NVLDA. The other entries are raised, so that their mean does not change.
 
     Prior args:
         alpha: the Dirichlet parameter of the prior, the same for all topics. A smaller value gives documents fewer
@@ -240,8 +247,10 @@ class DirichletVAE(VariationalTopicModel):
         kl_weight: the weight of the divergence from the prior in the loss. None is 0.1, or 0.15 with a `sparsity`, or
             1 with the "laplace" estimator.
         batch_norm: whether the product decoder normalises theta B for each word over the documents of a batch.
-        batch_norm_eps: the number that this normalisation adds to the variance. With .001, TensorFlow's value, rare
-            words with small weights do not get the weights of common words.
+        batch_norm_eps: the number that this normalisation, and that of `topic_norm`, add to the variance. With .001,
+            TensorFlow's value, rare words with small weights do not get the weights of common words.
+        topic_norm: whether the weights of each word are normalised over the topics, with a learned shift for each word
+            and without a scale, as in the code of NVLDA.
 
     Examples:
         >>> import topicloom as tl
@@ -258,6 +267,7 @@ class DirichletVAE(VariationalTopicModel):
         "batch_norm_eps": 1e-3,
         "alpha": 0.01,
         "code_norm": "shift",
+        "code_norm_eps": 1e-3,
         "hidden_sizes": [100],
         "activation": "relu",
         "dropout": 0.25,
@@ -271,7 +281,10 @@ class DirichletVAE(VariationalTopicModel):
     used_if: ClassVar[UsedIf] = {
         "augmentation": ("without `estimator='rsvi'`", lambda model: model.estimator == "rsvi"),
         "batch_norm": ("without `decoder='product'`", lambda model: model.decoder == "product"),
-        "batch_norm_eps": ("without `decoder='product'`", lambda model: model.decoder == "product"),
+        "batch_norm_eps": (
+            "without `decoder='product'` and without `topic_norm`",
+            lambda model: model.decoder == "product" or model.topic_norm,
+        ),
         "concentration": (
             "with `estimator='laplace'`, and with `code_norm='shift'` or 'none'",
             lambda model: model.estimator != "laplace" and model.code_norm not in PLAIN_NORMS,
@@ -290,11 +303,26 @@ class DirichletVAE(VariationalTopicModel):
     temperature: Positive = 0.5
     batch_norm: bool = True
     batch_norm_eps: Positive = 1e-5
+    topic_norm: bool = False
+    theta_dropout: Rate = 0.0
     divergence: Literal["dirichlet", "gammas"] = "dirichlet"
 
     @property
     def _alpha(self) -> float:
         return self.alpha or (_LAPLACE_ALPHA if self.estimator == "laplace" else _ALPHA)
+
+    def build_topics(self, words: Words, generator: torch.Generator) -> TopicLogits:
+        if not self.topic_norm:
+            return super().build_topics(words, generator)
+        return FreeTopics(
+            self.background_logits(words),
+            self.n_topics,
+            generator,
+            seeds=words.seeds,
+            gain=self.gain,
+            scale=self.topic_scale,
+            norm_eps=self.batch_norm_eps,
+        )
 
     @property
     def divergence_weight(self) -> float:

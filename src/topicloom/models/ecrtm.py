@@ -123,6 +123,7 @@ class ECRTM(EmbeddedTopicModel, VariationalTopicModel):
         "embedding_size": 200,
         "code_norm": "shift",
         "alpha": 1.0,
+        "code_norm_eps": 1e-5,
         "hidden_size": 200,
         "clustering_weight": 100.0,
         "clustering_sharpness": 20.0,

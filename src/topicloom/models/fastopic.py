@@ -188,6 +188,7 @@ class FASTopic(NeuralTopicModel):
     criterion: Criterion = field(default="cross_entropy", init=False)
     target: Target = field(default="counts", init=False)
     code_norm: CodeNormKind = field(default="none", init=False)
+    code_norm_eps: Positive = field(default=1e-8, init=False)
     start: Literal["clusters", "random"] = field(default="random", init=False)
     learn_shares: bool = field(default=True, init=False)
     shares_prior: NotNegative = field(default=0.0, init=False)

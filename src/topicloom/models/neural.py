@@ -138,6 +138,8 @@ class NeuralTopicModel(TopicModel):
             changes little; for a code that is a point, it is the same as "mean". "affine" has a learned scale and
             shift, and "shift" only a learned shift. "none" has no normalisation, like the papers of most models; topics
             can then collapse.
+        code_norm_eps: the number that this normalisation adds to the variance. The 0.00001 of PyTorch, or the 0.001 of
+            TensorFlow, lets an encoder with very small outputs escape it.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at least 12 and at most
             50, or 0 for none. During training, topics that resemble others are removed, and their shares go to those.
             Rare topics are then found, and large topics are not divided.
@@ -156,6 +158,7 @@ class NeuralTopicModel(TopicModel):
     used_if: ClassVar[UsedIf] = {
         "shares_prior": ("without `learn_shares`", lambda model: model.learn_shares),
         "hidden_size": ("with `hidden_sizes`", lambda model: model.hidden_sizes is None),
+        "code_norm_eps": ("with `code_norm='none'`", lambda model: model.code_norm != "none"),
     }
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
@@ -172,6 +175,7 @@ class NeuralTopicModel(TopicModel):
     criterion: Criterion = "cross_entropy"
     target: Target = "counts"
     code_norm: CodeNormKind = "mean"
+    code_norm_eps: Positive = 1e-8
     start: Literal["clusters", "random"] = "clusters"
     learn_shares: bool = True
     shares_prior: NotNegative = 0.0

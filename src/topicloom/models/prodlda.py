@@ -36,13 +36,16 @@ from .neural import PLAIN_VARIATIONAL
 _AUTHORS: dict[str, Any] = PLAIN_VARIATIONAL | {  # the settings that the authors' code has for both models
     "alpha": 1.0,
     "code_norm": "shift",
+    "code_norm_eps": 1e-3,
     "hidden_size": 100,
     "batch_size": 200,
     "beta1": 0.99,
 }
 _CONTEXTUALIZED: dict[str, Any] = _AUTHORS | {  # those of contextualized-topic-models
     "batch_norm": True,
+    "code_norm_eps": 1e-5,
     "dropout": 0.2,
+    "theta_dropout": 0.2,
     "batch_size": 64,
     "learning_rate": 2e-3,
     "epochs": 100,
@@ -72,6 +75,7 @@ class ProdLDA(DirichletVAE):
         "batch_norm": True,
         "batch_norm_eps": 1e-3,
         "dropout": 0.6,
+        "theta_dropout": 0.6,
         "learning_rate": 2e-3,
         "epochs": 80,
     }
@@ -107,6 +111,13 @@ class NVLDA(DirichletVAE):
         (80, 3)
     """
 
-    published: ClassVar[dict[str, Any]] = _AUTHORS | {"dropout": 0.25, "learning_rate": 5e-3, "epochs": 300}
+    published: ClassVar[dict[str, Any]] = _AUTHORS | {
+        "topic_norm": True,
+        "batch_norm_eps": 1e-3,
+        "dropout": 0.25,
+        "theta_dropout": 0.25,
+        "learning_rate": 5e-3,
+        "epochs": 300,
+    }
 
     estimator: Estimator = "laplace"

@@ -4,14 +4,16 @@ Nan, Ding, Nallapati & Xiang 2019, "Topic Modeling with Wasserstein Autoencoders
 is deterministic, theta = softmax(f(x)). The loss is -sum_v x_v log p(v | theta) / (s log V) + lambda MMD(theta, prior),
 where s is the mean length of a document and MMD the unbiased estimate over a batch, with the information-diffusion
 kernel, of the maximum mean discrepancy. In training, Dirichlet noise eta is mixed into theta before it is decoded:
-(1 - a) theta + a eta. The priors gaussian, gmm-std and gmm-ctm are those of the Neural_Topic_Models of zll17.
+(1 - a) theta + a eta. The priors gaussian, gmm-std and gmm-ctm are those of the Neural_Topic_Models of zll17. Its
+gmm_ctm refits a mixture with full covariances to each batch, which is gmm-batch here.
 
 The defaults depart from the paper as follows; the settings in parentheses are the paper's:
 - f(x) is batch-normalised and scaled to a standard deviation of `spread` (code_norm="none", spread=1). Otherwise the
   gradient of the MMD, which is nearly zero for sparse theta, is too weak against the gradient of the likelihood, and
   two to six topics take all documents.
 - In training, each half of a batch is normalised by itself for the MMD, and its theta is compared with that of the
-  other half only. Codes that are normalised together depend on each other, which would bias the estimate.
+  other half only (mmd_pairs="all"). Codes that are normalised together depend on each other, which would bias the
+  estimate.
 - The loss is multiplied by s log V. It has the same minimum, and the reconstruction is in nats per document as in every
   model.
 - Training starts at clusters of documents (start="random").
@@ -39,7 +41,15 @@ from ..distributed import step
 from ..nn.decoders import make_decoder
 from ..nn.network import Loss, TopicNetwork
 from ..nn.posteriors import Posterior
-from ..nn.samplers import CornerMixture, DirichletSampler, FittedMixture, GaussianSampler, ThetaSampler, mmd
+from ..nn.samplers import (
+    CornerMixture,
+    DirichletSampler,
+    FittedMixture,
+    GaussianSampler,
+    RefittedMixture,
+    ThetaSampler,
+    mmd,
+)
 from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
 from ..training.monitors import CollapseSign
@@ -60,6 +70,7 @@ class WLDANetwork(DeterministicNetwork):
         self.spread = settings._spread
         self.eta = DirichletSampler(settings.n_topics, settings.alpha)
         self.noise_share = settings.noise
+        self.compares_halves = settings.mmd_pairs == "halves"
         self.tau = settings.tau
         self.nats = _nats(words)
 
@@ -67,10 +78,12 @@ class WLDANetwork(DeterministicNetwork):
         raw = self.raw_codes(batch)  # (B, K)
         z = self.scaled(self.norm(raw))  # (B, K)
         theta = torch.softmax(z, dim=1)
-        halves = self.scaled(self.norm.of_halves(raw))  # (B, K)
-        compared = torch.softmax(self.shares.unmoved(halves), dim=1)  # (B, K)
+        codes = self.scaled(self.norm.of_halves(raw)) if self.compares_halves else z  # (B, K)
+        compared = torch.softmax(self.shares.unmoved(codes), dim=1)  # (B, K)
         taken = step()
-        halved = self.training and taken.n_docs(len(z)) > 1
+        halved = self.compares_halves and self.training and taken.n_docs(len(z)) > 1
+        if self.training:
+            self.prior.prepare(taken.rows(z.detach()))
         discrepancy = self._discrepancy(compared, taken.n_first_half(len(z)) if halved else None)  # ()
         if self.training:  # after the estimate, which is unbiased only if the sample is independent of the batch
             self.prior.update(taken.rows(z.detach()))
@@ -109,10 +122,15 @@ class WLDA(NeuralTopicModel):
             standard deviation `spread`, whose documents have many topics. "gmm-std" is the softmax of a mixture of K
             Gaussians that are fixed at 20 e_k with standard deviation 4, so that nearly every document has one topic.
             "gmm-ctm" is the softmax of a mixture of K Gaussians that follow the documents' codes during training.
+            "gmm-batch" is the softmax of K Gaussians with full covariances, which scikit-learn fits to the codes of
+            each batch. The fit takes most of the time of a step.
         alpha: the parameter of the Dirichlet prior and of the noise, the same for all topics. A smaller value gives
             documents fewer topics.
         mmd_weight: the weight lambda of the discrepancy between the documents' theta and the prior. A higher weight
             keeps theta closer to the prior.
+        mmd_pairs: the pairs of documents of a batch that the discrepancy compares. "all" is the paper's. "halves" are
+            the pairs of a document of one half and one of the other half, and each half is normalised by itself. If
+            codes are normalised together, they depend on each other, which would bias the estimate with "all".
         noise: the share of Dirichlet noise that is mixed into theta during training.
         tau: the width of the kernel, exp(-angle^2 / tau), by which theta is compared with the prior.
         spread: the standard deviation of each dimension of the code before the softmax. A larger value gives documents
@@ -133,6 +151,7 @@ class WLDA(NeuralTopicModel):
         "spread": 1.0,
         "noise": 0.2,
         "mmd_weight": 1.0,
+        "mmd_pairs": "all",
         "hidden_size": 100,
         "batch_size": 100,
         "learning_rate": 2e-3,
@@ -140,9 +159,10 @@ class WLDA(NeuralTopicModel):
         "epochs": 450,
     }
 
-    prior: Literal["dirichlet", "gaussian", "gmm-std", "gmm-ctm"] = "dirichlet"
+    prior: Literal["dirichlet", "gaussian", "gmm-std", "gmm-ctm", "gmm-batch"] = "dirichlet"
     alpha: DirichletParameter = 0.1
     mmd_weight: NotNegative = 0.2
+    mmd_pairs: Literal["halves", "all"] = "halves"
     noise: Rate = 0.05
     tau: Positive = 1.0
     spread: Positive | None = None
@@ -184,4 +204,5 @@ def _prior(settings: WLDA) -> ThetaSampler:
         return GaussianSampler(settings.n_topics, settings._spread, follows=settings.learn_shares)
     if settings.prior == "gmm-std":
         return CornerMixture(settings.n_topics, follows=settings.learn_shares)
-    return FittedMixture(settings.n_topics, settings._spread)
+    kind = FittedMixture if settings.prior == "gmm-ctm" else RefittedMixture
+    return kind(settings.n_topics, settings._spread)

@@ -305,6 +305,8 @@ class FreeTopics(TopicLogits):
         gain: the factor from weights to deviations. With Adam, topics change `gain` times as fast as the encoder,
             because they must change much more. The encoder would not be stable at this rate.
         scale: the standard deviation of the initial deviations. None is sqrt(2 / (V + K)), by Glorot & Bengio 2010.
+        norm_eps: if given, the weights of each word are normalised over the topics, with a learned shift for each word
+            and without a scale, as in the code of NVLDA. This number is added to their variance.
 
     >>> import torch
     >>> beta_t = FreeTopics(torch.zeros(5), 2, torch.Generator().manual_seed(0))()  # (V, K)
@@ -321,21 +323,27 @@ class FreeTopics(TopicLogits):
         seeds: Tensor | None = None,
         gain: float = 10.0,
         scale: float | None = 0.5,
+        norm_eps: float | None = None,
     ) -> None:
         super().__init__(background, seeds)
         scale = math.sqrt(2 / (len(background) + n_topics)) if scale is None else scale
         self.weight = normal_parameter(len(background), n_topics, scale=scale / gain, generator=generator)
-        self.gain = gain
+        self.gain, self.norm_eps = gain, norm_eps
+        self.shift = None if norm_eps is None else nn.Parameter(torch.zeros(len(background)))  # (V,)
 
     def learned(self) -> Tensor:
-        return self.gain * self.weight
+        weight = self.gain * self.weight  # (V, K)
+        if self.norm_eps is None or self.shift is None:
+            return weight
+        centred = weight - weight.mean(1, keepdim=True)
+        return centred * (centred.square().mean(1, keepdim=True) + self.norm_eps).rsqrt() + self.shift[:, None]
 
     @torch.no_grad()
     def start_at(self, deviations: Tensor) -> None:
         self.weight.mul_(_KEPT_NOISE).add_(deviations - deviations.mean(0), alpha=1 / self.gain)
 
     def forward(self) -> Tensor:
-        return self._columns(self.weight, self.gain)
+        return self._columns(self.weight, self.gain) if self.norm_eps is None else super().forward()
 
 
 class EmbeddedTopics(TopicLogits):

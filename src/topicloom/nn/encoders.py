@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from .dirichlet_posteriors import Concentration, weibull_shape
 from .layers import (
+    EPS_OF_CODES,
     PLAIN_NORMS,
     CodeNorm,
     CodeNormKind,
@@ -118,7 +120,7 @@ class BagEncoder(nn.Module):
         self.weight = None if reads == "vectors" else weight  # (V, H) W
         self.bias = nn.Parameter(torch.zeros(n_first))
         self.hidden = linear(n_first, widths[1], generator) if len(widths) > 1 else None
-        self.deeper = nn.ModuleList(linear(*each, generator) for each in zip(widths[1:], widths[2:], strict=False))
+        self.deeper = nn.ModuleList(linear(*each, generator) for each in itertools.pairwise(widths[1:]))
         self.input = input
         self.input_dropout = input_dropout
         self.output_dropout = output_dropout
@@ -191,6 +193,7 @@ class GaussianHead(nn.Module):
         prior_var: (L,) the variance of the prior.
         generator: draws the initial weights.
         norm: the normalisation of the code; see `CodeNorm`.
+        norm_eps: the number that it adds to the variance.
         scaled: whether the norm "mean" has learned scales.
 
     >>> import torch
@@ -209,14 +212,15 @@ class GaussianHead(nn.Module):
         generator: torch.Generator,
         *,
         norm: CodeNormKind = "mean",
+        norm_eps: float = EPS_OF_CODES,
         scaled: bool = True,
     ) -> None:
         super().__init__()
         n_latent = len(prior_var)
         self.mean = linear(n_hidden, n_latent, generator, bias=False)  # the norms have a shift if one is needed
         self.log_var = linear(n_hidden, n_latent, generator, bias=False)
-        self.mean_norm = norm_of_mean(n_latent, norm, scaled=scaled)
-        self.log_var_norm = norm_of_spread(n_latent, norm, scaled=scaled)
+        self.mean_norm = norm_of_mean(n_latent, norm, scaled=scaled, eps=norm_eps)
+        self.log_var_norm = norm_of_spread(n_latent, norm, scaled=scaled, eps=norm_eps)
         plain = norm in PLAIN_NORMS
         unit = torch.zeros_like(prior_var) if plain else prior_var.log()
         self.register_buffer("prior_log_var", unit)  # saved, because a network keeps its scale when it loses topics
@@ -243,6 +247,7 @@ class DirichletHead(nn.Module):
         generator: draws the initial weights.
         concentration: c, the weight of one observed token. Some norms learn it; see `Concentration`.
         norm: the normalisation of the code; see `CodeNorm`.
+        norm_eps: the number that it adds to the variance.
 
     >>> import torch
     >>> head = DirichletHead(4, 2, torch.Generator().manual_seed(0), concentration=1.0)
@@ -261,10 +266,11 @@ class DirichletHead(nn.Module):
         *,
         concentration: float,
         norm: CodeNormKind = "mean",
+        norm_eps: float = EPS_OF_CODES,
     ) -> None:
         super().__init__()
         self.log_alpha = linear(n_hidden, n_topics, generator, bias=False)  # the norm has the shift
-        self.norm = norm_of_location(n_topics, norm)
+        self.norm = norm_of_location(n_topics, norm, eps=norm_eps)
         self.concentration = Concentration(concentration, norm)
         self.plain = norm in PLAIN_NORMS
 
@@ -301,6 +307,7 @@ class WeibullHead(nn.Module):
         generator: draws the initial weights.
         concentration: c, the weight of one observed token. Some norms learn it; see `Concentration`.
         norm: the normalisation of the code; see `CodeNorm`.
+        norm_eps: the number that it adds to the variance.
 
     >>> import torch
     >>> head = WeibullHead(4, 2, torch.Generator().manual_seed(0), concentration=1.0)
@@ -320,11 +327,14 @@ class WeibullHead(nn.Module):
         *,
         concentration: float,
         norm: CodeNormKind = "mean",
+        norm_eps: float = EPS_OF_CODES,
     ) -> None:
         super().__init__()
-        self.mean = DirichletHead(n_hidden, n_topics, generator, concentration=concentration, norm=norm)
+        self.mean = DirichletHead(
+            n_hidden, n_topics, generator, concentration=concentration, norm=norm, norm_eps=norm_eps
+        )
         self.log_shape = linear(n_hidden, n_topics, generator, bias=False)
-        self.norm = norm_of_spread(n_topics, norm)
+        self.norm = norm_of_spread(n_topics, norm, eps=norm_eps)
 
     def prior_shape(self, prior: Tensor) -> Tensor:
         """Return the shape of the prior's variables, (), given those of its gammas (K,)."""
@@ -356,6 +366,7 @@ class IndicatorHead(nn.Module):
         generator: draws the initial weights.
         probability: the prior probability that a topic is in a document.
         norm: "none" has no normalisation. All other values have the same effect.
+        norm_eps: the number that the normalisation adds to the variance.
 
     >>> import torch
     >>> head = IndicatorHead(4, 2, torch.Generator().manual_seed(0), probability=0.3)
@@ -371,11 +382,12 @@ class IndicatorHead(nn.Module):
         *,
         probability: float,
         norm: CodeNormKind = "mean",
+        norm_eps: float = EPS_OF_CODES,
     ) -> None:
         super().__init__()
         self.logits = linear(n_hidden, n_topics, generator, bias=False)
         # A larger spread at the start costs a short document more than it gains.
-        self.norm = CodeNorm(n_topics, "none" if norm == "none" else "affine", scale=0.5)
+        self.norm = CodeNorm(n_topics, "none" if norm == "none" else "affine", scale=0.5, eps=norm_eps)
         self.centre = math.log(probability / (1 - probability))
 
     def forward(self, h: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ START_LOGIT = -3.0
 _MOMENTUM = 0.1  # the weight of a batch in running statistics, PyTorch's default
 # The least scales that a norm of kind "mean" learns. benchmarks/shares_tried.md compares others.
 _LEAST_SCALE_OF_MEAN, _LEAST_SCALE_OF_LOG_VAR = 0.75, 0.05
-_EPS_OF_CODES = 1e-8  # with the usual 1e-5, an encoder with very small outputs would escape the norm and collapse
+EPS_OF_CODES = 1e-8  # with the usual 1e-5, an encoder with very small outputs would escape the norm and collapse
 
 
 class _Linear(nn.Linear):
@@ -214,6 +214,7 @@ class CodeNorm(nn.Module):
         scale: with "affine", the scale at the start.
         least_scale: with "bounded", the lower limit of the scale. 1 means no scale.
         largest_shift: with "bounded", the greatest absolute shift. 0 means no shift.
+        eps: a number added to the variance.
 
     >>> import torch
     >>> norm = CodeNorm(2, "fixed")
@@ -229,11 +230,12 @@ class CodeNorm(nn.Module):
         scale: float = 1.0,
         least_scale: float = 1.0,
         largest_shift: float = 0.0,
+        eps: float = EPS_OF_CODES,
     ) -> None:
         super().__init__()
         self.bounded = kind == "bounded"
         self.least_scale, self.largest_shift = least_scale, largest_shift
-        self.norm = None if kind == "none" else BatchNorm(n_units, eps=_EPS_OF_CODES)
+        self.norm = None if kind == "none" else BatchNorm(n_units, eps=eps)
         start = START_LOGIT if self.bounded else scale
         scaled = least_scale < 1 if self.bounded else kind == "affine"
         self.scale = nn.Parameter(torch.full((n_units,), start / SCALE_GAIN)) if scaled else None
@@ -258,16 +260,16 @@ class CodeNorm(nn.Module):
         return x + (self.largest_shift * shift.tanh() if self.bounded else shift)
 
 
-def norm_of_location(n_units: int, kind: CodeNormKind) -> CodeNorm:
+def norm_of_location(n_units: int, kind: CodeNormKind, *, eps: float = EPS_OF_CODES) -> CodeNorm:
     """Return the norm of the location of a code, such as its logits. "mean" has the same effect as "fixed".
 
     A lower scale makes the shares in theta more equal, but hardly changes the divergence of a Dirichlet, which depends
     on its concentration (see `Concentration`).
     """
-    return CodeNorm(n_units, "fixed" if kind == "mean" else kind)
+    return CodeNorm(n_units, "fixed" if kind == "mean" else kind, eps=eps)
 
 
-def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
+def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True, eps: float = EPS_OF_CODES) -> CodeNorm:
     """Return the norm of the mean of a Gaussian. With "mean", its scale is learned, but does not fall below .75.
 
     A mean of unit variance costs .5 nats in each dimension of every document, which is more than a short text gains by
@@ -277,13 +279,14 @@ def norm_of_mean(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> Co
         n_units: the number of columns.
         kind: the setting `code_norm`. All values but "mean" are kinds of `CodeNorm`.
         scaled: whether "mean" has a learned scale.
+        eps: a number added to the variance.
     """
     if kind == "mean":
-        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE_OF_MEAN if scaled else 1.0)
-    return CodeNorm(n_units, kind)
+        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE_OF_MEAN if scaled else 1.0, eps=eps)
+    return CodeNorm(n_units, kind, eps=eps)
 
 
-def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> CodeNorm:
+def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True, eps: float = EPS_OF_CODES) -> CodeNorm:
     """Return the norm of the certainty of a code, such as its log-variance. "mean" lets it change within bounds.
 
     Without bounds, the codes of short texts become as uncertain as the prior, and topics collapse.
@@ -292,7 +295,9 @@ def norm_of_spread(n_units: int, kind: CodeNormKind, *, scaled: bool = True) -> 
         n_units: the number of columns.
         kind: the setting `code_norm`. All values but "mean" are kinds of `CodeNorm`.
         scaled: whether "mean" has a learned scale.
+        eps: a number added to the variance.
     """
     if kind == "mean":
-        return CodeNorm(n_units, "bounded", least_scale=_LEAST_SCALE_OF_LOG_VAR if scaled else 1.0, largest_shift=1.0)
-    return CodeNorm(n_units, kind)
+        least_scale = _LEAST_SCALE_OF_LOG_VAR if scaled else 1.0
+        return CodeNorm(n_units, "bounded", least_scale=least_scale, largest_shift=1.0, eps=eps)
+    return CodeNorm(n_units, kind, eps=eps)

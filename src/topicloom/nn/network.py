@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..distributed import step
 from .decoders import Criterion, Decoder
 from .encoders import BagEncoder, Target, tfidf_counts
+from .layers import dropout
 from .posteriors import Posterior, SampledPosterior, TopicShares, topic_information
 from .sparse import Batch, SparseCounts
 
@@ -318,6 +319,7 @@ class VariationalNetwork(AutoencoderNetwork):
         separation: the term of the loss that moves topics apart.
         criterion: the likelihood in the loss and in the bound: "cross_entropy" or "bernoulli".
         n_samples: the number of draws of theta for each document.
+        theta_dropout: the share of the entries of theta that the decoder does not receive in training.
 
     A subclass defines `posterior` and `prior_theta`:
 
@@ -353,10 +355,12 @@ class VariationalNetwork(AutoencoderNetwork):
         *,
         criterion: Criterion = "cross_entropy",
         n_samples: int = 1,
+        theta_dropout: float = 0.0,
     ) -> None:
         super().__init__(decoder, encoder, separation)
         self.criterion = criterion
         self.n_samples = n_samples
+        self.theta_dropout = theta_dropout
 
     @abstractmethod
     def posterior(self, batch: Batch) -> SampledPosterior: ...
@@ -386,8 +390,10 @@ class VariationalNetwork(AutoencoderNetwork):
     ) -> tuple[Loss, Tensor]:
         """Return minus the bound, as its two terms, and a draw of theta, (B, K)."""
         draws = [posterior.sample(generator) for _ in range(self.n_samples)]
+        decoded = [dropout(draw.theta, self.theta_dropout, self.noise) for draw in draws]  # (B, K) each
         scores = [
-            draw.surrogate(self.decoder.score(draw.theta, counts, self.criterion), counts.totals) for draw in draws
+            draw.surrogate(self.decoder.score(theta, counts, self.criterion), counts.totals)
+            for draw, theta in zip(draws, decoded, strict=True)
         ]  # (B,) each
         return Loss(-torch.stack(scores).mean(0), posterior.divergence().sum(1)), draws[0].theta
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from functools import lru_cache
 
@@ -27,8 +28,11 @@ class ThetaSampler(nn.Module, ABC):
     def mean(self) -> Tensor:
         """Return the mean, (K,)."""
 
+    def prepare(self, codes: Tensor) -> None:
+        """Adapt the prior to the codes (B, K) of a training batch before it is sampled. By default, do nothing."""
+
     def update(self, codes: Tensor) -> None:
-        """Adapt the prior to the codes (B, K) of a training batch. By default, do nothing."""
+        """Adapt the prior to the codes (B, K) of a training batch after it was sampled. By default, do nothing."""
 
 
 class DirichletSampler(ThetaSampler):
@@ -177,6 +181,62 @@ class FittedMixture(GaussianMixtureSampler):
         self.vars.lerp_(spread, step).clamp_(min=self.floor)
         self.weights.lerp_(mass / len(codes), _RATE).clamp_(min=1e-3 / len(mass))
         self.weights /= self.weights.sum()
+
+
+class RefittedMixture(ThetaSampler):
+    """softmax(z) for K Gaussians with full covariances that are fitted to the codes of each batch.
+
+    As in zll17's Neural_Topic_Models ("gmm_ctm"), scikit-learn fits them by the EM algorithm, from k-means. A batch
+    with fewer documents than topics keeps the mixture of the batch before.
+
+    Args:
+        n_topics: the number of topics K.
+        spread: the standard deviation of the components before the first fit.
+
+    >>> import torch
+    >>> prior = RefittedMixture(3, spread=1.0)
+    >>> prior.sample(2, torch.Generator().manual_seed(0)).shape
+    torch.Size([2, 3])
+    """
+
+    weights: Tensor  # (K,) in proportion to the probabilities of the components
+    means: Tensor  # (K, K)
+    covariances: Tensor  # (K, K, K)
+
+    def __init__(self, n_topics: int, spread: float) -> None:
+        super().__init__()
+        self.register_buffer("weights", torch.full((n_topics,), 1 / n_topics))
+        self.register_buffer("means", 2 * spread * torch.eye(n_topics))
+        self.register_buffer("covariances", (spread**2 * torch.eye(n_topics)).repeat(n_topics, 1, 1))
+
+    def sample(self, n: int, generator: torch.Generator) -> Tensor:
+        component = torch.multinomial(self.weights, n, replacement=True, generator=generator)  # (n,)
+        noise = torch.empty(n, self.means.shape[1], device=self.means.device).normal_(generator=generator)
+        factors = torch.linalg.cholesky(self.covariances.double()).to(noise)  # (K, K, K), whose squares they are
+        z = self.means[component] + torch.einsum("nij,nj->ni", factors[component], noise)
+        return torch.softmax(z, dim=1)
+
+    def mean(self) -> Tensor:
+        """Return the mean of softmax at the centres, as `GaussianMixtureSampler` does."""
+        return self.weights @ torch.softmax(self.means, dim=1) / self.weights.sum()
+
+    def prepare(self, codes: Tensor) -> None:
+        n_topics = len(self.weights)
+        if len(codes) < n_topics:
+            return
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.mixture import GaussianMixture
+
+        mixture = GaussianMixture(n_topics, covariance_type="full", max_iter=200, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of equal codes, or of the last step
+            mixture.fit(codes.cpu().double().numpy())
+        for own, found in (
+            (self.weights, mixture.weights_),
+            (self.means, mixture.means_),
+            (self.covariances, mixture.covariances_),
+        ):
+            own.copy_(torch.from_numpy(found))
 
 
 def _usage(codes: Tensor) -> Tensor:
