@@ -267,7 +267,9 @@ def test_contextualized_recipes_need_vectors(recipe, tmp_path):
     assert np.array_equal(tl.load(tmp_path / "model", device="cpu").transform(corpus), theta)
 
 
-@pytest.mark.parametrize(("kind", "has"), [(ProdLDA, "'published', 'combined', 'zeroshot'"), (GSM, "'published'")])
+@pytest.mark.parametrize(
+    ("kind", "has"), [(ProdLDA, "'published', 'combined', 'zeroshot'"), (GSM, "'published', 'gsb', 'rsb'")]
+)
 def test_an_unknown_recipe_is_one_sentence(kind, has):
     with pytest.raises(SettingError, match=f"{kind.__name__} has no recipe 'other'; it has {has}$"):
         kind.as_published(recipe="other")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 import topicloom as tl
 from batches import batch_of, seeded
@@ -16,7 +16,7 @@ from topicloom.errors import InputError, SettingError
 from topicloom.models.portable import portable_inference
 from topicloom.nn.decoders import FreeTopics
 from topicloom.nn.encoders import BagEncoder
-from topicloom.nn.layers import CodeNorm
+from topicloom.nn.layers import CodeNorm, stick_breaking
 from topicloom.nn.samplers import RefittedMixture
 from topicloom.nn.sparse import Batch
 
@@ -180,3 +180,51 @@ def test_a_refitted_mixture_is_a_prior_of_documents(tmp_path):
     loaded = tl.load(tmp_path / "model", device="cpu")
     assert np.array_equal(loaded.transform(CORPUS), model.transform(CORPUS))
     assert np.isfinite(model.history_[-1]["mmd"])
+
+
+# GSB and RSB: theta by breaking sticks.
+
+
+def broken(eta: Array) -> Array:
+    """The stick-breaking construction, one topic after the other: (B, K - 1) -> (B, K)."""
+    left, parts = np.ones(len(eta)), []
+    for column in eta.T:
+        parts.append(column * left)
+        left = left - parts[-1]
+    return np.stack([*parts, left], axis=1)
+
+
+def test_sticks_are_broken_in_turn():
+    logits = np.random.default_rng(5).normal(scale=3, size=(20, 5))
+    assert array(stick_breaking(torch.tensor(logits))) == pytest.approx(broken(expit(logits)), abs=1e-12)
+    assert array(stick_breaking(torch.full((1, 3), -200.0))).tolist() == [[0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("recipe", ["gsb", "rsb"])
+def test_the_recipes_break_sticks_at_fractions_of_the_code(recipe):
+    model = tl.GSM.as_published(4, recipe=recipe, latent_size=3, **QUICK).fit(CORPUS)
+    network, z = model.network_, np.random.default_rng(6).normal(size=(10, 3))
+    if recipe == "gsb":
+        vectors = array(network.projection.weight)[:-1]
+    else:
+        weight, bias = array(network.projection.next.weight), array(network.projection.next.bias)
+        vectors = [array(network.projection.first)]
+        for _ in range(2):
+            vectors.append(np.tanh(weight @ vectors[-1] + bias))
+    expected = broken(expit(z @ np.array(vectors).T))
+    assert array(network.to_theta(torch.tensor(z).float())) == pytest.approx(expected, abs=1e-5)
+    assert array(network.prior_theta()) == pytest.approx([0.5, 0.25, 0.125, 0.125], abs=1e-6)
+
+
+@pytest.mark.parametrize("construction", ["stick_breaking", "recurrent"])
+def test_learned_shares_are_those_of_the_mean_code(construction, tmp_path):
+    model = tl.GSM(4, construction=construction, **QUICK).fit(CORPUS)
+    network = model.network_
+    with torch.no_grad():
+        network.shares.logits.copy_(torch.tensor([0.3, -1.0, 2.0, 0.1]))
+    assert array(network.to_theta(torch.zeros(1, 4)))[0] == pytest.approx(softmax([0.3, -1.0, 2.0, 0.1]), abs=1e-6)
+    model.save(tmp_path / "model")
+    assert np.array_equal(tl.load(tmp_path / "model", device="cpu").transform(CORPUS), model.transform(CORPUS))
+    for prior in ({"alpha": 0.3}, {"prior": "laplace"}):
+        with pytest.raises(SettingError, match=f'`construction="{construction}"` needs `prior="standard"`'):
+            tl.GSM(4, construction=construction, **prior).fit(CORPUS)

@@ -58,6 +58,8 @@ CASES = {
     # A topic is read off the mean of a component, which is not quite a corner.
     "GMNTM": Case(GMNTM(N_TOPICS, pretrain_epochs=10, **SMALL), 3, tolerance=0.15),
     "GSM": Case(GSM(N_TOPICS, **SMALL), 3),
+    "GSM stick_breaking": Case(GSM(N_TOPICS, construction="stick_breaking", **SMALL), 3),
+    "GSM recurrent": Case(GSM(N_TOPICS, construction="recurrent", **SMALL), 3),
     # The planted topics share most of their words: the separation term is off, or their tails would be cut.
     **{
         f"DirichletVAE {name}": Case(DirichletVAE(N_TOPICS, estimator=name, min_diversity=0.0, **SMALL), 3)
@@ -112,7 +114,7 @@ CASES = {
 # Variants and relatives of other cases, and those that take longest.
 SLOW = {
     "DirichletVAE rsvi", "DirichletVAE icdf", "DirichletVAE laplace", "GaussianBATM", "BATM adversarial", "NVLDA",
-    "Loom as LDA", "WLDA gaussian", "WLDA gmm-std", "WLDA gmm-ctm",
+    "Loom as LDA", "GSM recurrent", "WLDA gaussian", "WLDA gmm-std", "WLDA gmm-ctm",
 }  # fmt: skip
 
 

@@ -47,6 +47,8 @@ class Recipe(StrEnum):
     published = "published"
     combined = "combined"
     zeroshot = "zeroshot"
+    gsb = "gsb"
+    rsb = "rsb"
 
 
 class FigureLanguages(StrEnum):

@@ -642,8 +642,8 @@ def train(
     recipe: Annotated[
         Recipe,
         typer.Option(
-            help="The values of settings that you do not give: the defaults, those of the paper, or, with ProdLDA and "
-            "vectors, those of CombinedTM or ZeroShotTM."
+            help="The values of settings that you do not give: the defaults, those of the paper, or those of another "
+            "paper (docs/published.md): CombinedTM and ZeroShotTM with ProdLDA and vectors, GSB and RSB with GSM."
         ),
     ] = Recipe.default,
     seed: Seed = 0,

@@ -244,8 +244,8 @@ class TopicModel(
 
         Args:
             n_topics: the number of topics K.
-            recipe: the paper. "published" is that of the model. Some models also have "combined" (CombinedTM) and
-                "zeroshot" (ZeroShotTM), whose documents need vectors.
+            recipe: the paper. "published" is that of the model. ProdLDA also has "combined" (CombinedTM) and "zeroshot"
+                (ZeroShotTM), whose documents need vectors, and GSM has "gsb" and "rsb" (stick-breaking).
             overrides: settings that differ from the paper.
 
         Raises:

@@ -16,6 +16,12 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - Topics are learned ten times as fast as the encoder (topic_gain=1), which receives log(1 + x) (encoder_input="l1"),
   and Adam's learning rate goes through one cycle (schedule="constant").
 With prior="laplace", or with an alpha, it is the same model as NVLDA.
+
+The paper has two further constructions of theta, in which the topics break off a stick in turn: theta_k = eta_k
+prod_{i<k} (1 - eta_i), and the last topic gets the rest. In GSB (construction="stick_breaking"), eta = sigmoid(W z). In
+RSB (construction="recurrent"), eta_k = sigmoid(h_k z), where h_k is the state of a recurrent network after k steps. By
+default, b adds the logit with which the sticks of z = 0 are softmax(b); the paper has no b, so that topic k expects
+half of what is left (learn_shares=False).
 """
 
 from __future__ import annotations
@@ -29,19 +35,58 @@ from torch import Tensor, nn
 
 from ..errors import SettingError
 from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
-from ..nn.layers import linear
+from ..nn.layers import linear, normal_parameter, stick_breaking
 from ..nn.posteriors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
+_PAPER: dict[str, Any] = PLAIN_VARIATIONAL | {
+    "encoder_input": "l1",
+    "prior": "standard",
+    "latent_size": 50,
+    "hidden_size": 256,
+    "activation": "relu",
+    "batch_size": 64,
+    "learning_rate": 5e-3,
+    "epochs": 200,
+}
 _ALPHA = 0.3  # the default alpha of the "laplace" prior
 _SPREAD = 1.5  # the factor of the code at the start of training
 
 
+class RecurrentLogits(nn.Module):
+    """<h_k, z> for h_{k+1} = tanh(A h_k + a), where h_1, A and a are learned.
+
+    Args:
+        n_latent: the number of dimensions L of z and of the states.
+        n_steps: the number of states K.
+        generator: draws the initial weights.
+
+    >>> import torch
+    >>> RecurrentLogits(3, 5, torch.Generator().manual_seed(0))(torch.ones(2, 3)).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(self, n_latent: int, n_steps: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.n_steps = n_steps
+        self.first = normal_parameter(n_latent, scale=n_latent**-0.5, generator=generator)  # (L,) h_1
+        self.next = linear(n_latent, n_latent, generator)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return the products, (B, L) -> (B, K)."""
+        states: list[Tensor] = [self.first]
+        while len(states) < self.n_steps:
+            states.append(torch.tanh(self.next(states[-1])))
+        return z @ torch.stack(states).mT
+
+
 class GSMNetwork(GaussianNetwork):
     """x -> h -> N(mu, diag sigma^2) -> z -> theta = softmax(W z + b) -> words.
+
+    With another construction, theta is stick_breaking(W z + b'), or that of `RecurrentLogits` in place of W z.
 
     Args:
         settings: the estimator.
@@ -53,18 +98,27 @@ class GSMNetwork(GaussianNetwork):
     def __init__(self, settings: GSM, words: Words, generator: torch.Generator, *, scaled: bool = True) -> None:
         decoder, prior = _decoder(settings, words, generator), _prior(settings)
         super().__init__(decoder, prior, settings, words, generator, scaled=scaled)
-        projected = settings.latent_size is not None
-        self.projection = linear(len(prior.var), settings.n_topics, generator, bias=False) if projected else None
+        self.construction, self.has_shares = settings.construction, settings.learn_shares
+        projected = settings.latent_size is not None or self.construction != "softmax"
+        self.projection: nn.Module | None = _projection(settings, len(prior.var), generator) if projected else None
         fixed = projected or settings.has_laplace_prior
         self.spread = None if fixed else nn.Parameter(torch.tensor(_SPREAD))  # () the factor of z
 
     def to_theta(self, z: Tensor) -> Tensor:
-        """Return softmax(W z + b), where W can be a multiple of the identity: (B, L) -> (B, K)."""
+        """Return softmax(W z + b), where W can be a multiple of the identity, or the other constructions: (B, K)."""
+        if self.construction != "softmax":
+            assert self.projection is not None
+            return stick_breaking(self.projection(z)[:, :-1] + (self._usual_logits() if self.has_shares else 0.0))
         if self.projection is not None:
             z = self.projection(z)  # (B, K)
         elif self.spread is not None:
             z = self.spread * z
         return super().to_theta(z)
+
+    def _usual_logits(self) -> Tensor:
+        """Return the logits of sticks for which `stick_breaking` gives the shares softmax(b), (K - 1,)."""
+        b = self.shares.logits  # (K,)
+        return b[:-1] - b.flip(0).logcumsumexp(0).flip(0)[1:]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -77,6 +131,10 @@ class GSM(VariationalTopicModel):
         latent_size: the number of dimensions of the code, which a matrix maps to the topics. None gives each topic one
             dimension, and with the "standard" prior one learned factor replaces the matrix. A size needs the "standard"
             prior, because the "laplace" prior has one dimension for each topic.
+        construction: how theta is made of the code z. "softmax" is GSM. "stick_breaking" is GSB of the same paper: in
+            turn, each topic gets a fraction sigmoid(W z) of what the topics before it have left. "recurrent" is RSB: a
+            recurrent network gives the vectors by which z is multiplied, so that the number of weights does not depend
+            on the number of topics. Both need the "standard" prior, and have no spare topics.
         decoder: "mixture" mixes the topics' word distributions, theta beta. "mlp" adds a hidden layer; its topics are
             read from documents that consist of one topic, and each batch takes memory in proportion to the vocabulary.
         decoder_size: the width of the hidden layer of the "mlp" decoder.
@@ -97,22 +155,21 @@ class GSM(VariationalTopicModel):
         5
     """
 
-    published: ClassVar[dict[str, Any]] = PLAIN_VARIATIONAL | {
-        "encoder_input": "l1",
-        "prior": "standard",
-        "latent_size": 50,
-        "hidden_size": 256,
-        "activation": "relu",
-        "batch_size": 64,
-        "learning_rate": 5e-3,
-        "epochs": 200,
+    published: ClassVar[dict[str, Any]] = _PAPER
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {
+        "gsb": _PAPER | {"construction": "stick_breaking"},
+        "rsb": _PAPER | {"construction": "recurrent"},
     }
 
-    used_if: ClassVar[UsedIf] = {"decoder_size": ("without `decoder='mlp'`", lambda model: model.decoder == "mlp")}
+    used_if: ClassVar[UsedIf] = {
+        "decoder_size": ("without `decoder='mlp'`", lambda model: model.decoder == "mlp"),
+        "spare_topics": ("without `construction='softmax'`", lambda model: model.construction == "softmax"),
+    }
 
     prior: Literal["laplace", "standard"] | None = None
     alpha: DirichletParameter | None = None
     latent_size: Annotated[int, Field(ge=2)] | None = None
+    construction: Literal["softmax", "stick_breaking", "recurrent"] = "softmax"
     decoder: Literal["mixture", "mlp"] = "mixture"
     decoder_size: AtLeastOne = 256
 
@@ -125,6 +182,16 @@ class GSM(VariationalTopicModel):
                 '`latent_size` needs `prior="standard"`, because the "laplace" prior has one dimension for each topic'
             )
 
+        if self.construction != "softmax" and self.has_laplace_prior:
+            raise SettingError(
+                f'`construction="{self.construction}"` needs `prior="standard"`, because the "laplace" prior is one of '
+                "the softmax; leave `alpha` and `prior` out"
+            )
+
+    def _n_spare(self, n_words: int) -> int:
+        # A removed topic would leave its part of the stick to the topics after it, and not to those that resemble it.
+        return super()._n_spare(n_words) if self.construction == "softmax" else 0
+
     @property
     def has_laplace_prior(self) -> bool:
         """Whether the prior is the Laplace approximation of a Dirichlet."""
@@ -132,6 +199,13 @@ class GSM(VariationalTopicModel):
 
     def build_network(self, words: Words, generator: torch.Generator) -> GSMNetwork:
         return GSMNetwork(self, words, generator)
+
+
+def _projection(settings: GSM, n_latent: int, generator: torch.Generator) -> nn.Module:
+    """Return the map from the code to the logits of the topics, of which sticks leave out the last one."""
+    if settings.construction == "recurrent":
+        return RecurrentLogits(n_latent, settings.n_topics, generator)
+    return linear(n_latent, settings.n_topics, generator, bias=False)
 
 
 def _prior(settings: GSM) -> NormalPrior:

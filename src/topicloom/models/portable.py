@@ -325,8 +325,9 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     if isinstance(network, MeanFieldNetwork):
         return PortableInference(average, topics=_mean_field(network))
     encoder = getattr(network, "encoder", None)
-    has_two_layers = type(encoder) is BagEncoder and encoder.hidden is not None and not len(encoder.deeper)
-    if not has_two_layers or set(network.fields) - set(network.optional_fields):
+    if type(encoder) is not BagEncoder or encoder.hidden is None or len(encoder.deeper):
+        raise _not_portable(network)
+    if set(network.fields) - set(network.optional_fields):
         raise _not_portable(network)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), _refined(network))
 

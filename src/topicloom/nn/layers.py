@@ -89,6 +89,19 @@ def normal_like(x: Tensor, generator: torch.Generator) -> Tensor:
     return step().drawn(normal, len(x))
 
 
+def stick_breaking(logits: Tensor) -> Tensor:
+    """Return theta whose topics break off a stick in turn: (B, K - 1) -> (B, K), rows sum to 1.
+
+    Topic k gets the fraction eta_k = sigmoid(logits_k) of what topics 1 to k - 1 have left, and topic K gets the rest.
+
+    >>> import torch
+    >>> stick_breaking(torch.zeros(1, 3))
+    tensor([[0.5000, 0.2500, 0.1250, 0.1250]])
+    """
+    left = F.pad(F.logsigmoid(-logits).cumsum(1), (1, 0))  # (B, K) log of the rest before each topic
+    return (left + F.pad(F.logsigmoid(logits), (0, 1))).exp()
+
+
 class BatchNorm(nn.Module):
     """Batch normalisation without a scale or a shift.
 
