@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit, softmax
+from scipy.stats import norm
 
 import topicloom as tl
 from batches import batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
 from topicloom.models.portable import portable_inference
-from topicloom.nn.decoders import FreeTopics
+from topicloom.models.wlda import full_mixture
+from topicloom.nn.decoders import FreeTopics, MLPDecoder, ProductDecoder
 from topicloom.nn.encoders import BagEncoder
 from topicloom.nn.layers import CodeNorm, stick_breaking
+from topicloom.nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixturePrior
 from topicloom.nn.samplers import RefittedMixture
 from topicloom.nn.sparse import Batch
 
@@ -79,12 +82,12 @@ def test_the_code_norm_adds_the_authors_number(kind):
     norms = [part for part in model.network_.modules() if isinstance(part, CodeNorm)]
     assert norms
     x = np.random.default_rng(1).normal(scale=0.02, size=(50, 4))
-    for norm in norms:
-        assert norm.shift is not None
+    for each in norms:
+        assert each.shift is not None
         with torch.no_grad():
-            norm.shift.zero_()
+            each.shift.zero_()
         expected = (x - x.mean(0)) / np.sqrt(x.var(0) + eps)
-        assert array(norm.train()(torch.tensor(x).float())) == pytest.approx(expected, abs=1e-5)
+        assert array(each.train()(torch.tensor(x).float())) == pytest.approx(expected, abs=1e-5)
 
 
 # NVLDA and ProdLDA: topics normalised over the topics, and dropout of theta.
@@ -159,7 +162,7 @@ def test_a_refitted_mixture_has_the_moments_of_its_batch():
     centres = np.array([[6.0, 0, 0], [0, 6, 0], [0, 0, 6]])
     mix = np.array([[1.0, 0.8, 0], [0, 0.5, 0], [0.3, 0, 1]])
     codes = np.vstack([centre + random.normal(size=(400, 3)) @ mix for centre in centres])
-    prior = RefittedMixture(3, spread=1.0)
+    prior = RefittedMixture(3, spread=1.0, fit=full_mixture)
     prior.prepare(torch.tensor(codes).float())
     order = array(prior.means).argmax(1)
     for place, k in enumerate(order):
@@ -228,3 +231,84 @@ def test_learned_shares_are_those_of_the_mean_code(construction, tmp_path):
     for prior in ({"alpha": 0.3}, {"prior": "laplace"}):
         with pytest.raises(SettingError, match=f'`construction="{construction}"` needs `prior="standard"`'):
             tl.GSM(4, construction=construction, **prior).fit(CORPUS)
+
+
+# GMNTM of zll17, and its criteria.
+
+
+def mlp_decoder() -> MLPDecoder:
+    background = torch.tensor(np.random.default_rng(7).normal(size=9)).float()
+    return MLPDecoder(background, 3, (6, 5, 4), seeded(), activation="relu", gain=1.0)
+
+
+def test_a_decoder_has_the_layers_of_its_widths():
+    decoder, theta = mlp_decoder(), np.random.default_rng(8).dirichlet(np.ones(3), 5)
+    h = theta
+    for layer in (decoder.hidden, *decoder.deeper):
+        h = np.maximum(h @ array(layer.weight).T + array(layer.bias), 0)
+    expected = softmax(h @ array(decoder.topics.weight).T + array(decoder.topics.background), axis=1)
+    assert array(decoder.log_probabilities(torch.tensor(theta).float()).exp()) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("criterion", ["bce_softmax", "bce_sigmoid"])
+def test_the_criteria_of_zll17_are_those_of_pytorch(criterion):
+    decoder, theta = mlp_decoder(), torch.tensor(np.random.default_rng(9).dirichlet(np.ones(3), 6)).float()
+    product = ProductDecoder(FreeTopics(torch.ones(9), 3, seeded(1), gain=1.0))
+    for own in (decoder, product):
+        logits = own.logits(theta)
+        p = torch.softmax(logits, dim=1) if criterion == "bce_softmax" else torch.sigmoid(logits)
+        present = (COUNTS > 0).astype(float)  # PyTorch's function refuses counts above 1
+        terms = torch.nn.functional.binary_cross_entropy(p, torch.tensor(present).float(), reduction="none")
+        assert array(own.score(theta, batch_of(present), criterion)) == pytest.approx(-array(terms.sum(1)), rel=1e-4)
+        by_hand = (COUNTS * np.log(array(p)) + (1 - COUNTS) * np.log1p(-array(p))).sum(1)
+        assert array(own.score(theta, batch_of(COUNTS), criterion)) == pytest.approx(by_hand, rel=1e-4)
+
+
+@pytest.mark.parametrize("criterion", ["bce_softmax", "bce_sigmoid"])
+def test_the_criteria_of_zll17_train_models(criterion):
+    for model in (tl.GSM(4, criterion=criterion, **QUICK), tl.ProdLDA(4, criterion=criterion, **QUICK)):
+        model.fit(CORPUS)
+        assert np.isfinite([row["loss"] for row in model.history_]).all()
+        with pytest.raises(SettingError, match='a criterion other than "cross_entropy"'):
+            model.perplexity(CORPUS, "bound")
+
+
+def mixture(pi: Array, means: Array, variances: Array) -> MixturePrior:
+    prior = MixturePrior(*means.shape, own_variances=True)
+    prior.set(*(torch.tensor(part).float() for part in (pi, means, variances)))
+    return prior
+
+
+def test_the_component_of_a_draw_follows_bayes_rule():
+    random = np.random.default_rng(10)
+    pi, means, variances = random.dirichlet(np.ones(3)), random.normal(size=(3, 2)), random.gamma(2, size=(3, 2))
+    z = random.normal(size=(7, 2))
+    joint = pi * norm.pdf(z[:, None], means, np.sqrt(variances)).prod(2)  # (7, 3)
+    eta = joint / joint.sum(1, keepdims=True)
+    prior = mixture(pi, means, variances)
+    assert array(prior.component_of(torch.tensor(z).float())) == pytest.approx(eta, abs=1e-5)
+    mean, var = random.normal(size=(7, 2)), random.gamma(2, size=(7, 2))
+    kl = (np.log(variances) - np.log(var[:, None]) + (var[:, None] + (mean[:, None] - means) ** 2) / variances - 1) / 2
+    expected = (eta * (kl.sum(2) + np.log(eta / pi))).sum(1)
+    drawn = DrawnComponentPosterior(
+        *(torch.tensor(part).float() for part in (mean, np.log(var))), prior, torch.softmax, torch.tensor(z).float()
+    )
+    assert array(drawn.divergence().sum(1)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_recipe_of_zll17_has_the_parts_of_its_code():
+    model = tl.GMNTM.as_published(4, recipe="zll17", pretrain_epochs=1, **QUICK).fit(CORPUS)
+    network = model.network_
+    widths = [network.decoder.hidden, *network.decoder.deeper]
+    assert [layer.out_features for layer in widths] == [2000, 500, 500]
+    assert [layer.out_features for layer in (network.encoder.hidden, *network.encoder.deeper)] == [500, 2000]
+    batch = Batch(batch_of(CORPUS.counts[:5]))
+    network.train()
+    assert isinstance(network.posterior(batch), DrawnComponentPosterior)
+    mu = array(network.prior.means)
+    unit = mu / np.linalg.norm(mu, axis=1, keepdims=True)
+    shares = softmax(mu @ array(network.projection.weight).T + array(network.shares.logits), axis=1)
+    expected = 1e7 / 512 * ((unit @ unit.T).sum() + (shares @ shares.T).sum())
+    assert array(network.loss(batch).extras["mutual_distance"]) == pytest.approx(np.full(5, expected), rel=1e-4)
+    network.eval()
+    assert type(network.posterior(batch)) is GaussianPosterior

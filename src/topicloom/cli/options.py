@@ -49,6 +49,7 @@ class Recipe(StrEnum):
     zeroshot = "zeroshot"
     gsb = "gsb"
     rsb = "rsb"
+    zll17 = "zll17"
 
 
 class FigureLanguages(StrEnum):

@@ -643,7 +643,8 @@ def train(
         Recipe,
         typer.Option(
             help="The values of settings that you do not give: the defaults, those of the paper, or those of another "
-            "paper (docs/published.md): CombinedTM and ZeroShotTM with ProdLDA and vectors, GSB and RSB with GSM."
+            "paper (docs/published.md): CombinedTM and ZeroShotTM with ProdLDA and vectors, GSB and RSB with GSM, and "
+            "zll17 with GMNTM."
         ),
     ] = Recipe.default,
     seed: Seed = 0,

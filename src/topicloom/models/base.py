@@ -245,7 +245,8 @@ class TopicModel(
         Args:
             n_topics: the number of topics K.
             recipe: the paper. "published" is that of the model. ProdLDA also has "combined" (CombinedTM) and "zeroshot"
-                (ZeroShotTM), whose documents need vectors, and GSM has "gsb" and "rsb" (stick-breaking).
+                (ZeroShotTM), whose documents need vectors, GSM has "gsb" and "rsb" (stick-breaking), and GMNTM has
+                "zll17" (the code of Neural_Topic_Models).
             overrides: settings that differ from the paper.
 
         Raises:
@@ -727,7 +728,7 @@ class TopicModel(
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             method: "completion" infers theta from one half of each document's tokens and scores the other half, with
                 the model's own p(w | theta). A fixed seed draws the halves. "bound" is the evidence lower bound of all
-                tokens, and not available for a model that was trained with `criterion="bernoulli"`.
+                tokens, and available only for a model that was trained with `criterion="cross_entropy"`.
 
         Raises:
             InputError: no document has a word that the model knows.
@@ -753,8 +754,8 @@ class TopicModel(
             raise SettingError(f'method should be "completion" or "bound"; it is {method!r}')
         if not self.network_.bounds_tokens:
             raise SettingError(
-                'edited models have no bound, and with `criterion="bernoulli"` it is a bound of the presence of words; '
-                'use `method="completion"`'
+                'edited models have no bound, and with a criterion other than "cross_entropy" it would be none of the '
+                'tokens; use `method="completion"`'
             )
         return evidence_bound(self.network_, corpus), corpus.counts.sum(axis=1)
 

@@ -25,8 +25,8 @@ from torch import Tensor, nn
 
 from ..embeddings.word_vectors import Floats
 from ..nn.decoders import Criterion
-from ..nn.encoders import Activation, EncoderInput, EncoderReads, Target
-from ..nn.layers import CodeNormKind, normal_parameter
+from ..nn.encoders import EncoderInput, EncoderReads, Target
+from ..nn.layers import Activation, CodeNormKind, normal_parameter
 from ..nn.network import EpochOptions, Loss, TopicNetwork
 from ..nn.posteriors import PointPosterior
 from ..nn.sparse import Batch, mixture_log_likelihood

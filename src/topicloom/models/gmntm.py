@@ -18,9 +18,12 @@ the model departs from VaDE:
 - A term `balance` keeps the documents' components near pi.
 - Training starts at clusters of documents (start="random").
 - Training starts with spare components, which are removed early in its last part (spare_topics=0).
-Other departures: q(c | x) is the distribution that makes the bound tightest, while VaDE takes p(c | z) at a draw of z;
-the weight of the divergence rises to 1 in the first three quarters of the epochs of the last part (kl_warmup=0); topics
-are deviations from background frequencies, and words are hidden from the encoder in training.
+Other departures:
+- q(c | x) is the distribution that makes the bound tightest. VaDE takes p(c | z) at a draw of z
+  (component_posterior="draw").
+- The weight of the divergence rises to 1 in the first three quarters of the epochs of the last part (kl_warmup=0).
+- Topics are deviations from background frequencies, and words are hidden from the encoder in training.
+The recipe "zll17" has the settings of Neural_Topic_Models, with an MLP as decoder and a term that moves means apart.
 """
 
 from __future__ import annotations
@@ -34,23 +37,48 @@ import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from ..corpus import Corpus
 from ..distributed import current, step
-from ..errors import InputError
-from ..nn.decoders import make_decoder
-from ..nn.layers import linear
+from ..errors import InputError, SettingError
+from ..nn.decoders import Criterion, Decoder, MLPDecoder, make_decoder
+from ..nn.layers import linear, normal_like
 from ..nn.network import Loss, TopicNetwork
-from ..nn.posteriors import GaussianPosterior, MixturePrior, SampledPosterior
+from ..nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixturePrior, SampledPosterior
 from ..nn.sparse import Batch
-from ..settings import AtLeastOne, NotNegative, Positive
+from ..settings import AtLeastOne, LayerSizes, NotNegative, Positive
 from ..training.batches import BatchReader
 from ..training.state import Stage, TrainingState
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .base import of_one_fit
 from .inference import Array, each_batch
-from .neural import PLAIN_VARIATIONAL
+from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
+
+_DECODER_SIZES = (2000, 500, 500)
+_DOCUMENTS = 512  # in a batch of zll17, whose loss has the sum of their reconstructions and the mean of divergences
+_ZLL17: dict[str, Any] = PLAIN_VARIATIONAL | {
+    "learn_shares": True,
+    "spread": None,
+    "component_variances": True,
+    "component_posterior": "draw",
+    "component_separation": 0.0,
+    "mutual_distance": 1e7 / _DOCUMENTS,
+    "balance": 0.0,
+    "kl_weight": 1 / _DOCUMENTS,
+    "hidden_sizes": [500, 500, 2000],
+    "activation": "relu",
+    "dropout": 0.2,
+    "decoder": "mlp",
+    "decoder_sizes": list(_DECODER_SIZES),
+    "background": "learned",
+    "criterion": "bce_softmax",
+    "pretrain_epochs": 30,
+    "batch_size": _DOCUMENTS,
+    "learning_rate": 2e-3,
+    "epochs": 100,
+}
 
 
 class GMNTMNetwork(GaussianNetwork):
@@ -60,15 +88,26 @@ class GMNTMNetwork(GaussianNetwork):
 
     def __init__(self, settings: GMNTM, words: Words, generator: torch.Generator) -> None:
         n_topics = settings.n_topics
-        decoder = make_decoder(settings.decoder, settings.build_topics(words, generator))
+        decoder = _decoder(settings, words, generator)
         prior = MixturePrior(n_topics, n_topics, own_variances=settings.component_variances)
         super().__init__(decoder, prior, settings, words, generator)
         learned = settings.spread is None
         self.spread = settings.spread
         self.projection: nn.Linear | None = linear(n_topics, n_topics, generator, bias=False) if learned else None
         self.component_separation = settings.component_separation
+        self.mutual_distance = settings.mutual_distance
+        self.draws_components = settings.component_posterior == "draw"
+        self.pretrain_criterion = settings.pretrain_criterion or settings.criterion
         self.balance = settings.balance
         self.follows = settings.learn_shares
+
+    def code(self, batch: Batch) -> GaussianPosterior:
+        """Return q(z | x). In training, its q(c | x) can be that of a draw of z."""
+        code = super().code(batch)
+        if not (self.training and self.draws_components):
+            return code
+        drawn = code.mean + normal_like(code.mean, self.generator) * (0.5 * code.log_var).exp()  # (B, L)
+        return DrawnComponentPosterior(code.mean, code.log_var, code.prior, code.to_theta, drawn)
 
     def to_theta(self, z: Tensor) -> Tensor:
         """Return softmax(W z + b): (B, K) -> (B, K)."""
@@ -85,12 +124,15 @@ class GMNTMNetwork(GaussianNetwork):
     def pretraining_loss(self, batch: Batch) -> Loss:
         """Return the loss of an autoencoder without noise and without a prior."""
         theta = self.posterior(batch).point()  # (B, K)
-        score = self.decoder.score(theta, self.scored(batch.counts), self.criterion)  # (B,)
+        score = self.decoder.score(theta, self.scored(batch.counts), self.pretrain_criterion)  # (B,)
         return Loss(-score, torch.zeros_like(score), self.regularisation(theta, batch))
 
     def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Return the separation term and the balance term, which are the same for all documents."""
+        """Return the terms that keep topics and components apart, which are the same for all documents."""
         terms = super().extras(posterior, theta, batch)
+        if self.mutual_distance:
+            closeness = self._closeness_of_components()
+            terms["mutual_distance"] = self.mutual_distance * closeness.expand(batch.n_docs)
         if self.component_separation:
             own = torch.log_softmax(self._projected(self.prior.means), dim=1).diagonal()  # (K,)
             terms["component_separation"] = -self.component_separation * own.mean().expand(batch.n_docs)
@@ -102,6 +144,12 @@ class GMNTMNetwork(GaussianNetwork):
             if self.training and self.follows:
                 self.prior.follow(shares.detach())
         return terms
+
+    def _closeness_of_components(self) -> Tensor:
+        """Return sum_cc' cos(mu_c, mu_c') + <theta_c, theta_c'>, where theta_c is that of mean mu_c: ()."""
+        directions = normalize(self.prior.means, dim=1)  # (K, K)
+        shares = self.to_theta(self.prior.means)  # (K, K)
+        return (directions @ directions.mT).sum() + (shares @ shares.mT).sum()
 
     def start_mixture(self, documents: Iterable[Batch], seed: int) -> None:
         """Start the prior at a Gaussian mixture fitted to the codes of all documents.
@@ -135,19 +183,27 @@ class GMNTM(VariationalTopicModel):
 
     Shape args:
         decoder: "mixture" mixes the topics' word distributions, theta beta. "product" is a product of experts,
-            softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch.
+            softmax(theta B + b), and takes memory in proportion to the vocabulary for each batch. So does "mlp",
+            softmax(B f(theta) + b), where f has the layers of `decoder_sizes`.
+        decoder_sizes: the widths of the hidden layers of the "mlp" decoder. Their function is `activation`. None is
+            [2000, 500, 500].
 
     Prior args:
         spread: the factor of a document's code z, which has about unit variance, in theta = softmax(spread * z). A
             larger value gives documents fewer topics. None learns a matrix W, theta = softmax(W z).
         component_variances: whether each cluster has a variance of its own, as in VaDE. A wide cluster then takes the
             documents of its neighbours.
+        component_posterior: the distribution q(c | x) of a document's cluster in the loss. "optimal" makes the bound
+            tightest; "draw" is p(c | z) at a draw of the code z, as in VaDE. Outside training it is the optimal one.
+        mutual_distance: the weight of a term that moves clusters apart, as in zll17's Neural_Topic_Models: the sum of
+            the cosines of their means, and of the products of the means' theta, over all pairs.
         component_separation: the weight of the term that keeps cluster k in the region of topic k. With 0, clusters can
             merge.
 
     Training args:
         pretrain_epochs: the number of passes over the documents before the clusters are introduced, in which the
             network learns to reconstruct documents. They are not in history_.
+        pretrain_criterion: the likelihood in these passes; see `criterion`. None is that of `criterion`.
 
     Collapse args:
         balance: the weight of a term that keeps clusters from losing their documents. The term is the divergence of pi,
@@ -167,6 +223,7 @@ class GMNTM(VariationalTopicModel):
         "learn_shares": True,
         "spread": None,
         "component_variances": True,
+        "component_posterior": "draw",
         "component_separation": 0.0,
         "balance": 0.0,
         "encoder_input": "tfidf",
@@ -177,12 +234,22 @@ class GMNTM(VariationalTopicModel):
         "epochs": 15,
     }
 
+    recipes: ClassVar[dict[str, dict[str, Any]]] = {"zll17": _ZLL17}
+
+    used_if: ClassVar[UsedIf] = {
+        "decoder_sizes": ("without `decoder='mlp'`", lambda model: model.decoder == "mlp"),
+    }
+
     pretrain_epochs: AtLeastOne = 20
+    pretrain_criterion: Criterion | None = None
     spread: Positive | None = 2.0
     component_variances: bool = False
+    component_posterior: Literal["optimal", "draw"] = "optimal"
     component_separation: NotNegative = 10.0
+    mutual_distance: NotNegative = 0.0
     balance: NotNegative = 1.0
-    decoder: Literal["mixture", "product"] = "mixture"
+    decoder: Literal["mixture", "product", "mlp"] = "mixture"
+    decoder_sizes: LayerSizes | None = None
 
     @of_one_fit
     def predict(self, X: Any) -> Array:
@@ -233,6 +300,22 @@ class GMNTM(VariationalTopicModel):
         plan = replace(self.training_plan(), epochs=self.pretrain_epochs, patience=None)
         *first, last = super().training_stages()
         return [*first, Stage("pretraining", plan, recorded=False, loss=_pretraining_loss, at_end=_start_mixture), last]
+
+
+def _decoder(settings: GMNTM, words: Words, generator: torch.Generator) -> Decoder:
+    if settings.decoder != "mlp":
+        return make_decoder(settings.decoder, settings.build_topics(words, generator))
+    if settings.seed_words:
+        raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
+    return MLPDecoder(
+        settings.background_logits(words),
+        settings.n_topics,
+        settings.decoder_sizes or _DECODER_SIZES,
+        generator,
+        activation=settings.activation,
+        gain=settings.gain,
+        scale=settings.topic_scale,
+    )
 
 
 def _pretraining_loss(network: TopicNetwork, batch: Batch) -> Loss:

@@ -18,9 +18,9 @@ from ..corpus import Corpus
 from ..distributed import Ranks, current, joined
 from ..errors import InputError, SettingError, TrainingDivergedError, TrainingInterrupted
 from ..nn.decoders import Criterion, FreeTopics, TopicLogits
-from ..nn.encoders import Activation, BagEncoder, EncoderInput, EncoderReads, Target
+from ..nn.encoders import BagEncoder, EncoderInput, EncoderReads, Target
 from ..nn.execution import with_gradients
-from ..nn.layers import CodeNormKind
+from ..nn.layers import Activation, CodeNormKind
 from ..nn.network import AutoencoderNetwork, SeparationTerm, TopicNetwork
 from ..nn.posteriors import TopicShares
 from ..settings import AtLeastOne, LayerSizes, NotNegative, Positive, Rate, Share
@@ -94,7 +94,10 @@ class NeuralTopicModel(TopicModel):
             that frequent words need not be learned by every topic. "learned" learns a background, which starts at 0.
         criterion: the likelihood in the loss. "cross_entropy" is the likelihood of the counts. "bernoulli" is the
             likelihood of the presence or absence of each word: n tokens contain word v with the probability
-            1 - (1 - p(v | theta))^n. It takes memory in proportion to the vocabulary for each batch.
+            1 - (1 - p(v | theta))^n. "bce_softmax" and "bce_sigmoid" are those of zll17's Neural_Topic_Models, the
+            binary cross-entropy of the counts and p(v | theta), or the sigmoid of each word's logit. They are
+            likelihoods only if no word occurs twice in a document. All but the first take memory in proportion to the
+            vocabulary for each batch.
         target: what the loss reconstructs: "counts", or "tfidf", the counts weighted by inverse document frequency.
             The weighted counts are scaled to the number of tokens of their document, so that the balance of
             reconstruction and divergence does not change. Bounds and perplexities always use the counts.

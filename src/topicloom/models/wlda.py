@@ -31,10 +31,12 @@ A point posterior has no bound on the likelihood, so `bound` is the likelihood a
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from ..distributed import step
@@ -204,5 +206,22 @@ def _prior(settings: WLDA) -> ThetaSampler:
         return GaussianSampler(settings.n_topics, settings._spread, follows=settings.learn_shares)
     if settings.prior == "gmm-std":
         return CornerMixture(settings.n_topics, follows=settings.learn_shares)
-    kind = FittedMixture if settings.prior == "gmm-ctm" else RefittedMixture
-    return kind(settings.n_topics, settings._spread)
+    if settings.prior == "gmm-ctm":
+        return FittedMixture(settings.n_topics, settings._spread)
+    return RefittedMixture(settings.n_topics, settings._spread, full_mixture)
+
+
+def full_mixture(codes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Fit a mixture of K Gaussians to codes (B, K) by scikit-learn's EM algorithm, which starts at k-means.
+
+    Returns:
+        the weights (K,), the means (K, K) and the full covariances (K, K, K).
+    """
+    from sklearn.mixture import GaussianMixture
+
+    mixture = GaussianMixture(codes.shape[1], covariance_type="full", max_iter=200, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # codes may be equal, and it is fitted again
+        mixture.fit(codes.numpy())
+    weights, means, covariances = map(torch.from_numpy, (mixture.weights_, mixture.means_, mixture.covariances_))
+    return weights, means, covariances

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
@@ -12,16 +13,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .layers import FoldedNorm, linear, normal_parameter
+from .layers import ACTIVATIONS, Activation, FoldedNorm, linear, normal_parameter
 from .sparse import SparseCounts, mixture_log_likelihood, product_log_likelihood
 from .transport import squared_distances
 
-Criterion = Literal["cross_entropy", "bernoulli"]
+Criterion = Literal["cross_entropy", "bernoulli", "bce_softmax", "bce_sigmoid"]
 
 _KEPT_NOISE = 0.2  # the share of the random deviations that topics keep if they start at given deviations
 _RIDGE = 0.01  # the ridge penalty per word in the regression of given deviations on the word vectors
 # The gain of the logarithmic scales relative to that of the means. A step changes all dimensions of a word at once.
 _SCALE_GAIN = 0.1
+_LEAST_LOGARITHM = -100.0  # as in torch.nn.functional.binary_cross_entropy
 _SMALL_PROBABILITY = 1e-6  # below this, g and -log(1 - g) are the same in single precision
 
 
@@ -37,6 +39,10 @@ class Decoder(nn.Module, ABC):
     @abstractmethod
     def log_probabilities(self, theta: Tensor) -> Tensor:
         """Return log p(w | theta) for all words, (B, K) -> (B, V). The result is dense: one batch at a time."""
+
+    def logits(self, theta: Tensor) -> Tensor:
+        """Return logits whose softmax is p(w | theta), (B, K) -> (B, V). By default, they are log p(w | theta)."""
+        return self.log_probabilities(theta)
 
     @abstractmethod
     def topic_word(self) -> Tensor:
@@ -83,10 +89,34 @@ class Decoder(nn.Module, ABC):
         present = torch.where(absent > -_SMALL_PROBABILITY, rare, usual)  # (N,) log g
         return log_absent.sum(1) + counts.sum_by_document(present - absent)
 
+    def binary_cross_entropy(self, theta: Tensor, counts: SparseCounts, *, softmax: bool) -> Tensor:
+        """Return sum_v x_dv log p_dv + (1 - x_dv) log(1 - p_dv), (B, K) -> (B,), where x are the counts.
+
+        As in zll17's Neural_Topic_Models, counts above 1 give the second term a weight below 0, so this is no
+        likelihood. Logarithms below -100 count as -100, as in PyTorch's function, which now refuses counts above 1.
+
+        Args:
+            theta: (B, K).
+            counts: the counts x.
+            softmax: whether p is p(w | theta) ("bce_softmax"), or the sigmoid of each logit ("bce_sigmoid").
+        """
+        if softmax:
+            log_p = self.log_probabilities(theta).clamp(max=-1e-6)  # (B, V)
+            log_absent = torch.log1p(-log_p.exp())
+        else:
+            logits = self.logits(theta)
+            log_p, log_absent = F.logsigmoid(logits), F.logsigmoid(-logits)
+        log_p, log_absent = (each.clamp_min(_LEAST_LOGARITHM) for each in (log_p, log_absent))
+        difference = counts.at_counts(log_p) - counts.at_counts(log_absent)  # (N,)
+        return log_absent.sum(1) + counts.sum_by_document(counts.values * difference)
+
     def score(self, theta: Tensor, counts: SparseCounts, criterion: Criterion) -> Tensor:
         """Return the log likelihood with this criterion: (B, K) -> (B,)."""
-        likelihood = self.log_likelihood if criterion == "cross_entropy" else self.bernoulli_log_likelihood
-        return likelihood(theta, counts)
+        if criterion == "cross_entropy":
+            return self.log_likelihood(theta, counts)
+        if criterion == "bernoulli":
+            return self.bernoulli_log_likelihood(theta, counts)
+        return self.binary_cross_entropy(theta, counts, softmax=criterion == "bce_softmax")
 
 
 class MixtureDecoder(Decoder):
@@ -166,9 +196,12 @@ class ProductDecoder(Decoder):
         beta_t: Tensor = self.topics()
         return beta_t
 
-    def log_probabilities(self, theta: Tensor) -> Tensor:
+    def logits(self, theta: Tensor) -> Tensor:
         weight, bias = self._normalised(theta)
-        return F.log_softmax(torch.addmm(bias, theta, weight.mT), dim=1)  # (B, V)
+        return torch.addmm(bias, theta, weight.mT)  # (B, V)
+
+    def log_probabilities(self, theta: Tensor) -> Tensor:
+        return F.log_softmax(self.logits(theta), dim=1)
 
     def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
         return product_log_likelihood(theta, *self._normalised(theta), counts)
@@ -186,7 +219,7 @@ class ProductDecoder(Decoder):
 
 
 class MLPDecoder(Decoder):
-    """p(w | theta) = softmax(B f(A theta + a) + b), where f is softplus.
+    """p(w | theta) = softmax(B f(A theta + a) + b), with one hidden layer or several.
 
     Topic k is p(w | theta) for a document that consists of topic k. A batch takes memory in proportion to the
     vocabulary.
@@ -194,8 +227,9 @@ class MLPDecoder(Decoder):
     Args:
         background: (V,) b, the logarithms of the word frequencies, or zeros. It is learned if it is a parameter.
         n_topics: the number of topics K.
-        n_hidden: the width H of the hidden layer.
+        n_hidden: the width H of the hidden layer, or the widths of several layers.
         generator: draws the initial weights.
+        activation: the function f.
         gain: the factor from the weights of B to its entries. With Adam, the entries change `gain` times as fast.
         scale: the standard deviation of the initial entries of B. None is sqrt(2 / (V + H)), by Glorot & Bengio 2010.
 
@@ -208,19 +242,29 @@ class MLPDecoder(Decoder):
         self,
         background: Tensor,
         n_topics: int,
-        n_hidden: int,
+        n_hidden: int | Sequence[int],
         generator: torch.Generator,
         *,
+        activation: Activation = "softplus",
         gain: float = 10.0,
         scale: float | None = 0.5,
     ) -> None:
         super().__init__()
-        self.hidden = linear(n_topics, n_hidden, generator)
-        self.topics = FreeTopics(background, n_hidden, generator, gain=gain, scale=scale)
+        widths = (n_hidden,) if isinstance(n_hidden, int) else tuple(n_hidden)
+        self.hidden = linear(n_topics, widths[0], generator)
+        self.deeper = nn.ModuleList(linear(*each, generator) for each in itertools.pairwise(widths))
+        self.topics = FreeTopics(background, widths[-1], generator, gain=gain, scale=scale)
+        self.activation = activation
+
+    def logits(self, theta: Tensor) -> Tensor:
+        f = ACTIVATIONS[self.activation]
+        h = f(self.hidden(theta))  # (B, H)
+        for layer in self.deeper:
+            h = f(layer(h))
+        return h @ self.topics.deviations().mT + self.topics.background
 
     def log_probabilities(self, theta: Tensor) -> Tensor:
-        h = F.softplus(self.hidden(theta))  # (B, H)
-        return F.log_softmax(h @ self.topics.deviations().mT + self.topics.background, dim=1)
+        return F.log_softmax(self.logits(theta), dim=1)
 
     def topic_word(self) -> Tensor:
         return self.at(_unmixed(self.hidden.in_features, self.topics.background))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from .dirichlet_posteriors import Concentration, weibull_shape
 from .layers import (
+    ACTIVATIONS,
     EPS_OF_CODES,
     PLAIN_NORMS,
+    Activation,
     CodeNorm,
     CodeNormKind,
     dropout,
@@ -29,8 +31,6 @@ from .sparse import Batch, SparseCounts, bag_product
 EncoderInput = Literal["raw", "l1", "log1p", "tfidf"]
 EncoderReads = Literal["counts", "vectors", "both"]
 Target = Literal["counts", "tfidf"]
-Activation = Literal["softplus", "relu", "tanh"]
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 TINY_TOTAL = 1e-12  # replaces the length of an empty document, so that nothing is divided by 0
 _VECTOR_SCALE = 3.0  # the initial weights of vectors, which have unit length, are this much larger than those of words
 _WITHOUT_VECTOR = 0.1  # the share of documents without their vector in training, so that documents may have none
@@ -137,7 +137,7 @@ class BagEncoder(nn.Module):
             batch: B documents.
             generator: draws the dropout. None, outside training, turns dropout off.
         """
-        f = _ACTIVATIONS[self.activation]
+        f = ACTIVATIONS[self.activation]
         h = f(self.first_sums(batch, generator))  # (B, H)
         if self.hidden is not None:
             h = f(self.hidden(h))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 
 from ..distributed import Step, step
 
+Activation = Literal["softplus", "relu", "tanh"]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"softplus": F.softplus, "relu": F.relu, "tanh": torch.tanh}
 CodeNormKind = Literal["mean", "fixed", "affine", "shift", "none"]
 PLAIN_NORMS = ("shift", "none")  # the norms of papers, with which heads are not scaled to the prior
 

@@ -317,7 +317,7 @@ class VariationalNetwork(AutoencoderNetwork):
         decoder: from theta to words.
         encoder: from a batch to hidden vectors, (B, H).
         separation: the term of the loss that moves topics apart.
-        criterion: the likelihood in the loss and in the bound: "cross_entropy" or "bernoulli".
+        criterion: the likelihood in the loss and in the bound; see `Decoder.score`.
         n_samples: the number of draws of theta for each document.
         theta_dropout: the share of the entries of theta that the decoder does not receive in training.
 

@@ -259,13 +259,21 @@ class MixturePrior(Prior):
         distance = (self.means**2) @ precision - 2 * mean @ (self.means * precision).mT  # (C,) + (B, C)
         return torch.softmax(self.log_pi - 0.5 * distance, dim=1)
 
-    def divergence(self, mean: Tensor, log_var: Tensor) -> Tensor:
+    def component_of(self, z: Tensor) -> Tensor:
+        """Return p(c | z), the probabilities of the components at a position (B, L): (B, C)."""
+        return self.responsibilities(z, torch.full_like(z, -math.inf))  # a posterior without variance
+
+    def divergence(self, mean: Tensor, log_var: Tensor, eta: Tensor | None = None) -> Tensor:
         """Return KL(q(z) q(c) || p(z | c) p(c)), with a column for each dimension of z and one for c: (B, L + 1).
 
         It is sum_c eta_c KL(N(mean, exp(log_var)) || N(mean_c, var)) + sum_c eta_c log(eta_c / pi_c), the loss of VaDE
         (Jiang et al. 2017, equation 13) without its reconstruction.
+
+        Args:
+            mean, log_var: (B, L), the parameters of q(z | x).
+            eta: (B, C), q(c | x). None is that of `responsibilities`, with which the divergence is least.
         """
-        eta = self.responsibilities(mean, log_var)  # (B, C)
+        eta = self.responsibilities(mean, log_var) if eta is None else eta  # (B, C)
         if self.own_variances:
             precision = (-self.log_var).exp()  # (C, L)
             square = (mean**2 + log_var.exp()) * (eta @ precision) - 2 * mean * (eta @ (self.means * precision))
@@ -508,6 +516,27 @@ class GaussianPosterior(SampledPosterior):
 
     def divergence(self) -> Tensor:
         return self.prior.divergence(self.mean, self.log_var)
+
+
+@dataclass(frozen=True)
+class DrawnComponentPosterior(GaussianPosterior):
+    """A Gaussian posterior with a mixture prior, whose q(c | x) is p(c | z) at a draw of z (Jiang et al. 2017).
+
+    >>> import torch
+    >>> prior = MixturePrior(2, 2)
+    >>> prior.set(torch.tensor([0.5, 0.5]), torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), torch.ones(2))
+    >>> zero = torch.zeros(1, 2)
+    >>> drawn = torch.tensor([[3.0, 0.0]])
+    >>> q = DrawnComponentPosterior(zero, zero, prior, lambda z: torch.softmax(z, dim=1), drawn)
+    >>> bool(q.divergence().sum() > prior.divergence(zero, zero).sum())
+    True
+    """
+
+    drawn: Tensor  # (B, L) the draw
+
+    def divergence(self) -> Tensor:
+        assert isinstance(self.prior, MixturePrior)
+        return self.prior.divergence(self.mean, self.log_var, self.prior.component_of(self.drawn))
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
 
 import torch
@@ -186,15 +186,17 @@ class FittedMixture(GaussianMixtureSampler):
 class RefittedMixture(ThetaSampler):
     """softmax(z) for K Gaussians with full covariances that are fitted to the codes of each batch.
 
-    As in zll17's Neural_Topic_Models ("gmm_ctm"), scikit-learn fits them by the EM algorithm, from k-means. A batch
-    with fewer documents than topics keeps the mixture of the batch before.
+    As in zll17's Neural_Topic_Models ("gmm_ctm"). A batch with fewer documents than topics keeps the mixture of the
+    batch before.
 
     Args:
         n_topics: the number of topics K.
         spread: the standard deviation of the components before the first fit.
+        fit: returns the weights (K,), the means (K, K) and the covariances (K, K, K) of a mixture with K components,
+            given codes (B, K) in double precision.
 
     >>> import torch
-    >>> prior = RefittedMixture(3, spread=1.0)
+    >>> prior = RefittedMixture(3, spread=1.0, fit=lambda codes: None)
     >>> prior.sample(2, torch.Generator().manual_seed(0)).shape
     torch.Size([2, 3])
     """
@@ -203,8 +205,9 @@ class RefittedMixture(ThetaSampler):
     means: Tensor  # (K, K)
     covariances: Tensor  # (K, K, K)
 
-    def __init__(self, n_topics: int, spread: float) -> None:
+    def __init__(self, n_topics: int, spread: float, fit: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]) -> None:
         super().__init__()
+        self.fit = fit
         self.register_buffer("weights", torch.full((n_topics,), 1 / n_topics))
         self.register_buffer("means", 2 * spread * torch.eye(n_topics))
         self.register_buffer("covariances", (spread**2 * torch.eye(n_topics)).repeat(n_topics, 1, 1))
@@ -221,22 +224,11 @@ class RefittedMixture(ThetaSampler):
         return self.weights @ torch.softmax(self.means, dim=1) / self.weights.sum()
 
     def prepare(self, codes: Tensor) -> None:
-        n_topics = len(self.weights)
-        if len(codes) < n_topics:
+        if len(codes) < len(self.weights):
             return
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.mixture import GaussianMixture
-
-        mixture = GaussianMixture(n_topics, covariance_type="full", max_iter=200, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of equal codes, or of the last step
-            mixture.fit(codes.cpu().double().numpy())
-        for own, found in (
-            (self.weights, mixture.weights_),
-            (self.means, mixture.means_),
-            (self.covariances, mixture.covariances_),
-        ):
-            own.copy_(torch.from_numpy(found))
+        own = self.weights, self.means, self.covariances
+        for tensor, found in zip(own, self.fit(codes.cpu().double()), strict=True):
+            tensor.copy_(found)
 
 
 def _usage(codes: Tensor) -> Tensor:
