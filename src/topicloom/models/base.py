@@ -244,9 +244,9 @@ class TopicModel(
 
         Args:
             n_topics: the number of topics K.
-            recipe: the paper. "published" is that of the model. ProdLDA also has "combined" (CombinedTM) and "zeroshot"
-                (ZeroShotTM), whose documents need vectors, GSM has "gsb" and "rsb" (stick-breaking), and GMNTM has
-                "zll17" (the code of Neural_Topic_Models).
+            recipe: the paper. "published" is that of the model. Some models also have others: "combined" (CombinedTM)
+                and "zeroshot" (ZeroShotTM), whose documents need vectors, "gsb" and "rsb" (stick-breaking), and "zll17"
+                (Neural_Topic_Models).
             overrides: settings that differ from the paper.
 
         Raises:
