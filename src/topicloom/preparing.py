@@ -152,6 +152,11 @@ class WordOptions:
         "whether to keep only the first of documents with the same words, or nearly the same; the covariate copies "
         "says how often it occurs",
     ] = False
+    drop_boilerplate: Annotated[
+        bool,
+        "whether to leave out text that many documents have word for word at their beginning or end, such as the "
+        "footers of a website and signatures",
+    ] = False
 
 
 def descriptions(options: type) -> dict[str, str]:

@@ -163,6 +163,7 @@ _Words = Annotated[
             "ngrams": {"type": str | None, "metavar": "N|N-N"},
             "phrases": {"names": ("--phrases",)},
             "drop_duplicates": {"names": ("--drop-duplicates",)},
+            "drop_boilerplate": {"names": ("--drop-boilerplate",)},
         },
     ),
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import IO, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,19 @@ from scipy import sparse
 
 from ..errors import InputError, SettingError
 from ..preparing import TimeOptions, WordOptions
-from ..text import AnyTokenizer, CustomTokenizer, Document, Pretokenized, Tokenizer, make_tokenizer
+from ..text import (
+    AnyTokenizer,
+    CustomTokenizer,
+    Document,
+    Pretokenized,
+    Tokenizer,
+    boilerplate,
+    duplicates,
+    make_tokenizer,
+)
+from ..text.boilerplate import find_boilerplate
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
-from ..text.duplicates import MOST_READ, Copies, remark
+from ..text.duplicates import MOST_READ, Copies
 from ..text.languages import can_split
 from ..text.phrases import find_phrases, one_token
 from ..text.recognition import (
@@ -43,8 +53,8 @@ from .fields import read_times, row_numbers, spelled_numbers
 logger = logging.getLogger("topicloom")
 
 _NAMED = 10  # words of a message
-_MOST_READ, _MOST_CHARACTERS = 100_000, 200_000_000  # documents, and their characters, in which phrases are looked for
-_OF_BUILT_IN = ("preset", "handles", "hashtags", "links", "emoji", "lemmatise", "ngrams", "phrases")
+_MOST_CHARACTERS = 200_000_000  # of the documents in which phrases and boilerplate are looked for
+_OF_BUILT_IN = ("preset", "handles", "hashtags", "links", "emoji", "lemmatise", "ngrams", "phrases", "drop_boilerplate")
 _FEW_DOCUMENTS = 3  # which may be long texts
 _ADVICE_ON_PIECES = "; of long texts, `split_texts` makes the paragraphs, the sentences or equal pieces the documents"
 
@@ -323,21 +333,37 @@ def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tup
         logger.warning("%s", remark)
     if made.language == "zh":
         _check_chinese(texts, made)
-    return _with_phrases(made, documents) if options.phrases else (made, documents)
+    if not (options.phrases or options.drop_boilerplate):
+        return made, documents
+    read = list(_beginning(documents))
+    texts = [document.text for document in read if isinstance(document.text, str)]
+    if options.drop_boilerplate:
+        made = _with_boilerplate(made, texts)
+    if options.phrases:
+        made = _with_phrases(made, texts)
+    return made, chain(read, documents)
 
 
-def _with_phrases(tokenizer: Tokenizer, documents: Iterator[Document]) -> tuple[Tokenizer, Iterator[Document]]:
-    """Return a tokenizer with the phrases of the first documents, and all documents."""
-    read: list[Document] = []
-    texts: list[str] = []
+def _beginning(documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield the first documents, in which phrases and boilerplate are looked for."""
     n_characters = 0
-    for document in islice(documents, _MOST_READ):
-        read.append(document)
-        if isinstance(document.text, str):
-            texts.append(document.text)
-            n_characters += len(document.text)
+    for document in islice(documents, MOST_READ):
+        yield document
+        n_characters += len(document.text) if isinstance(document.text, str) else 0
         if n_characters >= _MOST_CHARACTERS:
-            break
+            return
+
+
+def _with_boilerplate(tokenizer: Tokenizer, texts: list[str]) -> Tokenizer:
+    """Return a tokenizer that leaves out the boilerplate of texts."""
+    texts = boilerplate.sampled(texts)
+    found = find_boilerplate(tokenizer.cleaned(texts), tokenizer.length_of_run)
+    logger.info("%s", boilerplate.remark(found, len(texts), left_out=True))
+    return tokenizer.with_boilerplate(each.words for each in found)
+
+
+def _with_phrases(tokenizer: Tokenizer, texts: list[str]) -> Tokenizer:
+    """Return a tokenizer with the phrases of texts."""
 
     def runs() -> Iterator[list[str]]:
         for start in range(0, len(texts), _BATCH):
@@ -346,7 +372,7 @@ def _with_phrases(tokenizer: Tokenizer, documents: Iterator[Document]) -> tuple[
     found = find_phrases(runs)
     names = ", ".join(one_token(phrase.split()) for phrase in found[:_NAMED])
     logger.info("%s found%s", _plural(len(found), "phrase"), f", such as {names}" if found else "")
-    return tokenizer.with_phrases(found), chain(read, documents)
+    return tokenizer.with_phrases(found)
 
 
 def _check_chinese(texts: list[str], tokenizer: Tokenizer) -> None:
@@ -398,6 +424,8 @@ def build(
     known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
     sample = _Sample()
+    whole = _Sample(boilerplate.MOST_TOLD, None, boilerplate.MOST_TOLD_CHARACTERS)
+    is_told = isinstance(tokenizer, Tokenizer) and not tokenizer.boilerplate
     copies = Copies(None if drop_duplicates else MOST_READ)
     kept: list[npt.NDArray[np.bool_]] = []
     with (
@@ -413,12 +441,14 @@ def build(
                 for field, column in zip(known, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
                 _add_covariates(covariates, batch, ids.n_docs)
-                is_first = copies.add([text if isinstance(text, str | list | tuple) else () for text in texts])
+                is_first = copies.add(_compared(texts, tokenizer))
                 if drop_duplicates:
                     kept.append(is_first)
                     texts = tuple(compress(texts, is_first))
                 strings = [text for text in texts if isinstance(text, str)]
                 sample.extend(strings)
+                if is_told:
+                    whole.extend(strings)
                 if keep_texts:
                     writer.extend(strings)
                 yield from texts
@@ -440,8 +470,12 @@ def build(
         stored = writer.finish() if keep_texts else None
     if isinstance(tokenizer, Tokenizer) and len(shares := language_shares(sample.texts)) > 1:
         logger.warning("%s", mixture(shares))
-    if said := remark(copies, ids.n_docs, drop_duplicates):
+    if said := duplicates.remark(copies, ids.n_docs, drop_duplicates):
         logger.info("%s", said)
+    if isinstance(tokenizer, Tokenizer) and len(whole.texts) >= boilerplate.FEWEST:
+        repeated = find_boilerplate(tokenizer.cleaned(whole.texts), tokenizer.length_of_run)
+        if said := boilerplate.remark(repeated, len(whole.texts), left_out=False):
+            logger.info("%s", said)
     rows = np.flatnonzero(np.concatenate(kept)) if drop_duplicates else None
     return Built(
         counts,
@@ -455,24 +489,43 @@ def build(
     )
 
 
+def _compared(texts: Sequence[Any], tokenizer: AnyTokenizer) -> list[str | Sequence[str]]:
+    """Return what of each document is compared to find copies."""
+    if isinstance(tokenizer, Tokenizer) and tokenizer.boilerplate and all(isinstance(text, str) for text in texts):
+        return list(tokenizer.cleaned(texts))
+    return [text if isinstance(text, str | list | tuple) else () for text in texts]
+
+
 class _Sample:
-    """The beginnings of some texts, at equal distances, of a stream whose length is not known.
+    """Some texts, at equal distances, of a stream whose length is not known.
+
+    Args:
+        n_texts: the fewest texts of a longer stream; at most twice as many are kept.
+        n_first: the characters at the beginning of each text that are kept; None is all.
+        n_characters: the most characters of all texts.
 
     Attributes:
-        texts: from 200 to 400 texts, or all if there are fewer.
+        texts: the texts.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, n_texts: int = _SAMPLE, n_first: int | None = _SAMPLE_CHARACTERS, n_characters: int = 1 << 40
+    ) -> None:
         self.texts: list[str] = []
+        self._most, self._n_first, self._n_characters = 2 * n_texts, n_first, n_characters
         self._n_texts, self._step = 0, 1
+        self._length = 0
 
     def extend(self, texts: Sequence[str]) -> None:
         """Add some of the next texts."""
         first = -self._n_texts % self._step
-        self.texts += [text[:_SAMPLE_CHARACTERS] for text in texts[first :: self._step]]
+        added = [text[: self._n_first] for text in texts[first :: self._step]]
+        self.texts += added
+        self._length += sum(map(len, added))
         self._n_texts += len(texts)
-        while len(self.texts) > 2 * _SAMPLE:
+        while len(self.texts) > 1 and (len(self.texts) > self._most or self._length > self._n_characters):
             self.texts, self._step = self.texts[::2], 2 * self._step
+            self._length = sum(map(len, self.texts))
 
 
 def _add_covariates(columns: dict[str, list[str | None]], batch: Sequence[Document], n_docs: int) -> None:

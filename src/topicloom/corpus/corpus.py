@@ -112,6 +112,7 @@ class Corpus(WithFields):
         ngrams: Any = None,
         phrases: bool = False,
         drop_duplicates: bool = False,
+        drop_boilerplate: bool = False,
         keep_texts: bool = True,
         user_dictionary: str | Path | None = None,
         n_jobs: int | None = None,
@@ -174,6 +175,7 @@ class Corpus(WithFields):
             stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
             tokenizer=tokenizer, preset=preset, handles=handles, hashtags=hashtags, links=links, emoji=emoji,
             lemmatise=lemmatise, ngrams=ngrams, phrases=phrases, drop_duplicates=drop_duplicates,
+            drop_boilerplate=drop_boilerplate,
         )  # fmt: skip
         filters = Filters.of(options)
         chosen, documents = choose_tokenizer(documents, options)
@@ -236,6 +238,7 @@ class Corpus(WithFields):
         ngrams: Any = None,
         phrases: bool = False,
         drop_duplicates: bool = False,
+        drop_boilerplate: bool = False,
         out: str | Path | None = None,
         overwrite: bool = False,
         keep_texts: bool = True,
@@ -294,6 +297,7 @@ class Corpus(WithFields):
             stop_words=stop_words, replace_stop_words=replace_stop_words, user_dictionary=user_dictionary,
             tokenizer=tokenizer, preset=preset, handles=handles, hashtags=hashtags, links=links, emoji=emoji,
             lemmatise=lemmatise, ngrams=ngrams, phrases=phrases, drop_duplicates=drop_duplicates,
+            drop_boilerplate=drop_boilerplate,
         )  # fmt: skip
         reading = ReadOptions(
             text=text, id=id, label=label, timestamp=timestamp, format=format, encoding=encoding, errors=errors,

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 from ..errors import InputError, MissingExtraError, SettingError
 from ..messages import brief, type_with_article
 from ..settings import import_named, is_allowed
+from .boilerplate import Remover, length_of_run
 from .folding import folding, unseen
 from .languages import ICU_LANGUAGES, UNSPACED, language_code, read_words, stop_words
 from .marks import MARKED, MARKS, marked, token_of
@@ -719,6 +720,7 @@ class Tokenizer(BaseModel):
         lemmatise: whether a word becomes its base form.
         ngrams: the fewest and the most words of a token.
         phrases: words that are one token, with blanks between them.
+        boilerplate: texts that are removed, as `find_boilerplate` returns their words.
         rules: the version of the rules. Tokenizers that were saved before there were rules for each language have 1.
 
     Examples:
@@ -744,6 +746,7 @@ class Tokenizer(BaseModel):
     lemmatise: bool = False
     ngrams: tuple[int, int] = (1, 1)
     phrases: tuple[str, ...] = ()
+    boilerplate: tuple[str, ...] = ()
     rules: Literal[1, 2] = RULES
 
     def __call__(self, document: str) -> list[str]:
@@ -774,7 +777,25 @@ class Tokenizer(BaseModel):
         """Yield the words that follow each other in texts, without `ngrams` and `phrases`, and None after each text."""
         return runs(self._pieces(documents, breaks=True), self._words_of.__getitem__, BOUNDARY)
 
-    def _pieces(self, documents: Sequence[str], breaks: bool = False) -> list[bytes] | list[str]:
+    def with_boilerplate(self, boilerplate: Iterable[str]) -> Tokenizer:
+        """Return a tokenizer that removes texts, whose words are divided by blanks."""
+        return Tokenizer.model_validate(self.model_dump() | {"boilerplate": tuple(boilerplate)})
+
+    @property
+    def length_of_run(self) -> int:
+        """How many words of a text are compared at a time with those of `boilerplate`."""
+        return length_of_run(self.language, self.is_segmented)
+
+    def cleaned(self, documents: Sequence[str]) -> list[str]:
+        """Return normalised texts without HTML, addresses and boilerplate.
+
+        Raises:
+            InputError: a document is not a string.
+        """
+        texts = self._cleaned(documents)
+        return texts if self.boilerplate else [without_addresses(text) for text in texts]
+
+    def _cleaned(self, documents: Sequence[str]) -> list[str]:
         for document in documents:
             if not isinstance(document, str):
                 raise InputError(f"expected a text, got {type_with_article(document)}: {brief(document)}")
@@ -784,6 +805,12 @@ class Tokenizer(BaseModel):
         texts = [text if text.isascii() else prepare(text) for text in documents]
         if self._is_marked:
             texts = [marked(text, self.handles, self.hashtags, self.links, self.emoji) for text in texts]
+        if self.boilerplate:
+            texts = [self._without_boilerplate(without_addresses(text)) for text in texts]
+        return texts
+
+    def _pieces(self, documents: Sequence[str], breaks: bool = False) -> list[bytes] | list[str]:
+        texts = self._cleaned(documents)
         if self._segment is None and (breaks or self._composer):
             texts = [_PAUSE.sub(_BREAK, text) for text in texts]
         if self._segment is None:
@@ -922,6 +949,10 @@ class Tokenizer(BaseModel):
     @cached_property
     def _composer(self) -> Composer | None:
         return Composer(self.ngrams, self.phrases) if self.phrases or self.ngrams != (1, 1) else None
+
+    @cached_property
+    def _without_boilerplate(self) -> Remover:
+        return Remover(self.boilerplate, self.length_of_run)
 
     @cached_property
     def _lemma(self) -> Callable[[str], str]:
@@ -1081,7 +1112,7 @@ def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None
         tokenizer: the tokenizer.
         stop_words: the stop words of the user.
     """
-    plain = {"stop_words": (), "lemmatise": False, "ngrams": (1, 1), "phrases": ()}
+    plain = {"stop_words": (), "lemmatise": False, "ngrams": (1, 1), "phrases": (), "boilerplate": ()}
     cut = tokenizer.model_dump() | plain
     known = _listed(tokenizer.language)
     lists = [
