@@ -109,6 +109,8 @@ def test_a_second_update_goes_on_from_the_first(place):
     again = json.loads(call("update", place / "run", place / "july.csv", "--json").stdout)
     assert (again["documents"], again["new_topics"], again["repeated"]) == (80, [], 0)
     assert again["badly_explained"] < 0.2  # the topic of June explains July
+    says = ["has got more documents", "run/documents --out NEW", "--replay"]
+    refused("train", "--continue", place / "run", "--epochs", "+1", says=says)
     about = json.loads((place / "run" / METRICS).read_text())
     assert [each["documents"] for each in about["updates"]] == [80, 80]
     assert about["trained_on"]["path"].endswith("may.csv")

@@ -65,6 +65,8 @@ if _TYPE_CHECKING:
     from .models.loading import load as load
     from .models.neural import NeuralTopicModel as NeuralTopicModel
     from .reports import figures as figures
+    from .reports.merging import MergedRuns as MergedRuns
+    from .reports.merging import merge as merge
     from .reports.updating import Update as Update
     from .reports.updating import update as update
     from .topics.document_topics import DocumentTopics as DocumentTopics
@@ -118,6 +120,8 @@ _MODULES = {
     "NeuralTopicModel": ".models.neural",
     "VariationalTopicModel": ".models.autoencoders",
     "load": ".models.loading",
+    "MergedRuns": ".reports.merging",
+    "merge": ".reports.merging",
     "Update": ".reports.updating",
     "update": ".reports.updating",
     "DocumentTopics": ".topics.document_topics",

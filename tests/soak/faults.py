@@ -459,6 +459,7 @@ EXPORTS = {
 def commands() -> dict[str, Command]:
     """Return the commands that write, by name."""
     new = partial(of_run, OUT)
+    to_out = ("--out", OUT, "--overwrite", "--quiet")
     named = without_pictures(topicloom("name", "plain", "--out", OUT, "--quiet"))
     old = without_pictures(topicloom(*PLAIN, "--seed", "1"))
     resumed = without_pictures(topicloom(*PLAIN, "--resume"))
@@ -491,6 +492,12 @@ def commands() -> dict[str, Command]:
             new, named,
         ),
         "name": Command(named, OUT, new),
+        "update": Command(
+            without_pictures(topicloom("update", "plain", "news.csv", "--keep-repeated", *to_out)), OUT, new, named
+        ),
+        "merge": Command(
+            without_pictures(topicloom("merge", "run", "plain", "--keep-repeated", *to_out)), OUT, new, named
+        ),
         "infer": to_file("infer", "run", "more.txt", "--out", file="topics.csv"),
         "infer to .parquet": to_file("infer", "run", "more.txt", "--out", file="topics.parquet"),
         "evaluate": Command(

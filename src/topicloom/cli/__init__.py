@@ -40,6 +40,10 @@ COMMANDS = {
     "update": CommandEntry(
         "apply", "Add documents to a run, say what is new in them, and learn new topics beside the old ones if asked."
     ),
+    "merge": CommandEntry(
+        "apply",
+        "Make one run of several: the documents of all, and their topics, of which similar ones are joined.",
+    ),
     "documents": CommandEntry("show", "Show documents of a topic, with the words in them that are most typical of it."),
     "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
     "find": CommandEntry(

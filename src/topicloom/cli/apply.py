@@ -1,4 +1,4 @@
-"""Commands that use a run on documents: infer, evaluate and update."""
+"""Commands that use a run on documents, or on another run: infer, evaluate, update and merge."""
 
 from __future__ import annotations
 
@@ -273,6 +273,48 @@ def update(
     for sentence in found.sentences():
         logger.info("%s", sentence)
     logger.info("the run is in %s", out or run)
+
+
+@command(panels={"Model": ("device", "allow"), "Output": ("overwrite", "quiet", "as_json")})
+def merge(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN ...", help="The runs; the first one's numbers stay.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the new run is written.")],
+    threshold: Annotated[
+        float, typer.Option(help="Similarity, from 0 to 1, below which topics are not joined; see match.")
+    ] = 0.3,
+    keep_repeated: Annotated[
+        bool, typer.Option("--keep-repeated", help="Keep documents that an earlier run has, too.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of a sample of very many documents.")] = 0,
+    device: Device = "auto",
+    allow: Allow = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make one run of several: the documents of all, and their topics, of which similar ones are joined."""
+    for run in runs:
+        mention_edits(run)
+    from ..reports.merging import merge as merge_runs
+
+    found = merge_runs(
+        runs, out, threshold=threshold, keep_repeated=keep_repeated, random_state=seed, device=device,
+        allow=allow or (), overwrite=overwrite,
+    )  # fmt: skip
+    if as_json:
+        print_json({"run": str(out), **found.as_json(), "topics": list(found.table().rows())})
+    elif not quiet:
+        rows = []
+        for origin, row in zip(found.origins, found.table().rows(), strict=True):
+            near = "joined" if origin.is_joined else f"alone, near {origin.nearest}"
+            numbers = ["" if number is None else str(number) for number in origin.numbers]
+            shares = [f"{100 * row[f'share in {run}']:.1f} %" for run in found.runs]
+            rows.append([str(origin.topic), row["name"], near, f"{origin.similarity:.2f}", *numbers, *shares])
+        heads = [*found.runs, *(f"{run}, share" for run in found.runs)]
+        print_table(["topic", "name", "", "similarity", *heads], rows, n_numbers=1)
+    for sentence in found.sentences():
+        logger.info("%s", sentence)
+    logger.info("the run is in %s", out)
 
 
 def _inferred(

@@ -467,8 +467,16 @@ def continue_run(
 def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
     """Return the model of the run, with the settings of its fit, and the content of metrics.json."""
     from ..models.loading import load
-    from ..topics.saved import read_metrics
+    from ..topics.saved import DOCUMENTS, MERGED, UPDATES, read_metrics
 
+    about = read_metrics(run)
+    if MERGED in about or UPDATES in about:
+        place, documents = (shlex.quote(str(path)) for path in (run, run / DOCUMENTS))
+        raise InputError(
+            f"{run} {'was merged from other runs' if MERGED in about else 'has got more documents by update'}, and is "
+            f"not trained further; train a new model on all its documents (topicloom train {documents} --out NEW), and "
+            f"give it the names (topicloom edit NEW --replay {place} --out NAMED)"
+        )
     model = load(run, device=device, allow=allow)
     if model.edits:
         raise InputError(
@@ -476,7 +484,7 @@ def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -
             f"edited, and then give it the same edits: topicloom edit RUN --replay {shlex.quote(str(run))} --out EDITED"
         )
     model.set_params(verbose=not outcome.quiet)
-    return model, read_metrics(run)
+    return model, about
 
 
 def _settings(model: TopicModel) -> dict[str, Any]:

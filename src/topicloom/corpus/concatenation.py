@@ -43,7 +43,7 @@ def common_tokenizer(tokenizers: Sequence[AnyTokenizer]) -> AnyTokenizer:
     """
     first: AnyTokenizer = tokenizers[0]
     for number, tokenizer in enumerate(tokenizers[1:], 1):
-        if difference := _difference(first, tokenizer):
+        if difference := tokenizer_difference(first, tokenizer):
             raise InputError(
                 f"the tokenizers of corpus 0 and corpus {number} differ: {difference}; make both corpora with the same "
                 "tokenizer"
@@ -53,7 +53,7 @@ def common_tokenizer(tokenizers: Sequence[AnyTokenizer]) -> AnyTokenizer:
     return first
 
 
-def _difference(one: AnyTokenizer, other: AnyTokenizer) -> str | None:
+def tokenizer_difference(one: AnyTokenizer, other: AnyTokenizer) -> str | None:
     """Return in what two tokenizers differ, or None if they split texts in the same way."""
     ours, theirs = one.model_dump(), other.model_dump()
     for name in ours:

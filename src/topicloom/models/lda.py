@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,8 @@ import torch
 
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, SettingError
-from ..nn.execution import without_gradients
+from ..messages import counted
+from ..nn.execution import usual_device, without_gradients
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
 from ..settings import AtLeastOne, DirichletParameter
@@ -191,6 +192,46 @@ class LDA(TopicModel):
     alpha: DirichletParameter | None = None
     eta: DirichletParameter | None = None
     n_jobs: AtLeastOne = 1
+
+    @classmethod
+    @usual_device()
+    def of_topics(cls, topics: Any, corpus: Corpus, alpha: Any = None, **settings: Any) -> Self:
+        """Return a model with topics that are known already, such as those of another program.
+
+        Theta is inferred as after training. The model has learned nothing, so its `history_` is empty.
+
+        Args:
+            topics: (K, V) weights of the words of `corpus`, not negative; the rows need not sum to 1.
+            corpus: documents over these words, which count as the training documents.
+            alpha: (K,) the Dirichlet parameter of theta, or one number for all topics. None is 1/K.
+            settings: settings of the model, such as `device`.
+
+        Raises:
+            InputError: `topics` or `alpha` has another size, or a number that cannot be used.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> corpus = tl.Corpus.from_counts([[2, 1, 0], [0, 1, 3]], ["cat", "dog", "rain"])
+            >>> model = tl.LDA.of_topics([[0.6, 0.4, 0], [0, 0.1, 0.9]], corpus, alpha=0.1)
+            >>> model.transform(corpus).argmax(axis=1).tolist()
+            [0, 1]
+        """
+        weights = np.asarray(topics, np.float64)
+        if weights.ndim != 2 or weights.shape[1] != corpus.n_words:
+            raise InputError(
+                f"`topics` has the shape {weights.shape}, and the corpus has {counted(corpus.n_words, 'word')}; give a "
+                "row for each topic, with a number for each word"
+            )
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any(axis=1).all()):
+            raise InputError("`topics` needs finite numbers from 0, and at least one above 0 in each row")
+        parameter = np.asarray(1 / len(weights) if alpha is None else alpha, np.float64)
+        if parameter.shape not in ((), (len(weights),)) or not (np.isfinite(parameter) & (parameter > 0)).all():
+            raise InputError(f"`alpha` should be a number above 0, or {len(weights)} of them, one for each topic")
+        model = cls(n_topics=len(weights), **settings)
+        model._begin(corpus, None, for_fit=False)
+        network = mean_field_network(weights, np.broadcast_to(parameter, len(weights)))
+        model.adopt_network(network.on(choose_device(model.device), seed=0))
+        return model
 
     @property
     def infers_with_neighbours(self) -> bool:

@@ -46,11 +46,10 @@ from ..topics.saved import (
     PICTURES,
     STATE,
     TOPICS,
-    TRAINED_ON,
     TRAINING_OPTIONS,
-    UPDATES,
     is_run_file,
     is_too_large,
+    past_of,
     read_metrics,
     read_stored,
     write_metrics,
@@ -445,7 +444,7 @@ def write_edited(
     """
     about = read_metrics(run)
     if updates is None:
-        updates = {name: about[name] for name in (UPDATES, TRAINED_ON) if name in about}
+        updates = past_of(about)
     seconds = about.get("training_seconds")
     with _log_of(run, out):
         return write(

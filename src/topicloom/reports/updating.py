@@ -25,7 +25,16 @@ from ..settings import require_seed, require_whole
 from ..text.counting import chunked, count_chunks
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, EditsFile, read_edits, translated
-from ..topics.saved import EDITS, TRAINED_ON, UPDATES, known_covariates, read_metrics, require_place, trained_on
+from ..topics.saved import (
+    EDITS,
+    TRAINED_ON,
+    UPDATES,
+    known_covariates,
+    past_of,
+    read_metrics,
+    require_place,
+    trained_on,
+)
 from ..topics.table import Table
 from ..topics.view import Topics
 from .run import RunOptions, write_edited
@@ -216,7 +225,7 @@ def update(
         numbers = list(range(topics.n_topics, whole.n_topics))
         result = Update(whole, len(added), n_repeated, words, share, badly, numbers)
         entry = result.as_json() | ({} if files is None else {"source": located(files)})
-        updates = {TRAINED_ON: trained_on(about), UPDATES: [*about.get(UPDATES, []), entry]}
+        updates = past_of(about) | {TRAINED_ON: trained_on(about), UPDATES: [*about.get(UPDATES, []), entry]}
         stored = _stored_edits(source, topics, whole, edits)
         write_edited(source, place, whole, options, updates, stored)
     return result
@@ -267,8 +276,7 @@ def _kept(old: Corpus, new: Corpus) -> npt.NDArray[np.intp]:
     Raises:
         InputError: a document has the id of another one.
     """
-    has_ids = all(corpus.ids != row_numbers(len(corpus)) for corpus in (old, new))
-    if has_ids:
+    if _have_ids(old, new):
         known = dict(zip(old.ids, _contents(old, new), strict=True))
         rows, other = [], []
         for row, (name, content) in enumerate(zip(new.ids, _contents(new, old), strict=True)):
@@ -282,9 +290,22 @@ def _kept(old: Corpus, new: Corpus) -> npt.NDArray[np.intp]:
                 f"text, such as {other[0]!r}; give each document an id of its own, or add them by `keep_repeated=True`"
             )
         return np.array(rows, np.intp)
-    earlier = set(zip(_contents(old, new), _moments(old), strict=True))
-    pairs = zip(_contents(new, old), _moments(new), strict=True)
-    return np.array([row for row, pair in enumerate(pairs) if pair not in earlier], np.intp)
+    return np.flatnonzero(~is_repeated(old, new))
+
+
+def is_repeated(old: Corpus, new: Corpus) -> npt.NDArray[np.bool_]:
+    """Return which of the new documents are among the old ones, (n_docs,).
+
+    Documents are the same if they have the same id and text; without ids, if they have the same text and time.
+    """
+    marks = [corpus.ids if _have_ids(old, new) else _moments(corpus) for corpus in (old, new)]
+    earlier = set(zip(_contents(old, new), marks[0], strict=True))
+    pairs = zip(_contents(new, old), marks[1], strict=True)
+    return np.fromiter((pair in earlier for pair in pairs), np.bool_, len(new))
+
+
+def _have_ids(*corpora: Corpus) -> bool:
+    return all(corpus.ids != row_numbers(len(corpus)) for corpus in corpora)
 
 
 def _contents(corpus: Corpus, other: Corpus) -> Iterator[Hashable]:

@@ -237,15 +237,20 @@ def warn_of_few_documents(n_new: int, new_documents: int | None, n_old: int, old
         n_new, n_old: the number of topics of the new and of the old run.
         new_documents, old_documents: the number of their training documents; None if it is not known.
     """
-    for which, n_topics, n_documents in (("new", n_new, new_documents), ("old", n_old, old_documents)):
-        if n_documents is not None and n_documents < _FEW_DOCUMENTS * n_topics:
-            logger.warning(
-                "the %s run has %s topics of %s, so its topics change much with the seed, and partners may be wrong or "
-                "missing; train it on more documents, or with fewer topics",
-                which,
-                n_topics,
-                counted(n_documents, "document"),
-            )
+    warn_of_small("the new run", n_new, new_documents)
+    warn_of_small("the old run", n_old, old_documents)
+
+
+def warn_of_small(run: str, n_topics: int, n_documents: int | None) -> None:
+    """Warn if a run has so few documents for each topic that its topics change with the seed."""
+    if n_documents is not None and n_documents < _FEW_DOCUMENTS * n_topics:
+        logger.warning(
+            "%s has %s topics of %s, so its topics change much with the seed, and partners may be wrong or "
+            "missing; train it on more documents, or with fewer topics",
+            run,
+            n_topics,
+            counted(n_documents, "document"),
+        )
 
 
 def _shared_words(n_shared: int, probability: tuple[float, float]) -> str:

@@ -378,7 +378,8 @@ def read_stored(run: Path, vocabulary: list[str], n_topics: int) -> tuple[Corpus
 
 # metrics.json of a run: what was measured, and the topics' shares of the documents, with a checksum of its content.
 
-UPDATES, TRAINED_ON = "updates", "trained_on"  # entries of metrics.json of a run that has got more documents
+# Entries of metrics.json of a run that has got more documents, or was merged from other runs.
+UPDATES, TRAINED_ON, MERGED = "updates", "trained_on", "merged"
 METRICS, TOPICS = "metrics.json", "topics.csv"
 _METRICS_VERSION = 1  # older runs have no version and no checksum, and only topics.csv has their shares
 
@@ -386,6 +387,11 @@ _METRICS_VERSION = 1  # older runs have no version and no checksum, and only top
 def write_metrics(run: Path, content: Mapping[str, Any]) -> None:
     """Write metrics.json of a run."""
     write_manifest(run / METRICS, {**content, "format_version": _METRICS_VERSION})
+
+
+def past_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what metrics.json of a run says about updates and merging."""
+    return {name: about[name] for name in (UPDATES, TRAINED_ON, MERGED) if name in about}
 
 
 def trained_on(about: Mapping[str, Any]) -> dict[str, Any]:
