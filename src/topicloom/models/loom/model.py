@@ -337,20 +337,23 @@ class LoomNetwork(GSMNetwork):
         self.train(is_training)
 
     def _count_own_words(self, documents: BatchReader) -> None:
-        """Count the topics of the documents' own words, with theta as `transform` infers it.
+        """Take the words of neighbours out of the counts of the topics.
 
-        Words of neighbours helped to find theta. A topic consists of the words that documents really have.
+        Such words helped to find theta. A topic consists of the words that documents really have. Each sampled count
+        keeps the part that comes from own words, with theta as `transform` infers it from them.
         """
         counting = self.counting
-        beta_t, counted = counting.topics(), torch.zeros_like(counting.word_topics)  # (V, K) each
+        beta_t = counting.topics()  # (V, K)
+        expected = torch.zeros(2, *beta_t.shape, device=beta_t.device)  # (2, V, K) of own words, and of all
         for batch in documents:
-            own = batch.own_counts
-            theta = self.posterior(replace(batch, counts=own, own=None)).point()  # (B, K)
-            values = own.values**counting.count_power  # (N,)
-            likely = own.sampled_product(theta, beta_t) + TINY  # (N,)
-            counted += own.transposed_times(values / likely, theta) * beta_t
-        current().sum_in_place([counted])
-        counting.replace_counts(counted)
+            for each, total in zip((replace(batch, counts=batch.own_counts, own=None), batch), expected, strict=True):
+                counts, theta = each.counts, self.posterior(each).point()  # (B, V) and (B, K)
+                values = counts.values**counting.count_power  # (N,)
+                likely = counts.sampled_product(theta, beta_t) + TINY  # (N,)
+                total += counts.transposed_times(values / likely, theta) * beta_t
+        current().sum_in_place([expected])
+        own, total = expected
+        counting.replace_counts(counting.word_topics * (own / (total + TINY)).clamp(max=1.0))
 
     def run_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, values = self.counting.run_state()
