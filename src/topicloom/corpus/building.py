@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import numbers
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress, islice
+from itertools import accumulate, chain, compress, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 
@@ -29,6 +29,7 @@ from ..text import (
     boilerplate,
     duplicates,
     make_tokenizer,
+    speakers,
 )
 from ..text.boilerplate import find_boilerplate
 from ..text.counting import Counts, Text, chunked, count_chunks, remap
@@ -333,25 +334,49 @@ def choose_tokenizer(documents: Iterator[Document], options: WordOptions) -> tup
         logger.warning("%s", remark)
     if made.language == "zh":
         _check_chinese(texts, made)
-    if not (options.phrases or options.drop_boilerplate):
+    looks_far = options.phrases or options.drop_boilerplate
+    if not looks_far and made.language != "zh":
         return made, documents
-    read = list(_beginning(documents))
+    read = list(_beginning(documents, _MOST_CHARACTERS if looks_far else speakers.MOST_CHARACTERS))
     texts = [document.text for document in read if isinstance(document.text, str)]
     if options.drop_boilerplate:
         made = _with_boilerplate(made, texts)
+    if made.language == "zh":
+        made = _with_speakers(made, texts)
     if options.phrases:
         made = _with_phrases(made, texts)
     return made, chain(read, documents)
 
 
-def _beginning(documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield the first documents, in which phrases and boilerplate are looked for."""
+def _beginning(documents: Iterator[Document], most_characters: int) -> Iterator[Document]:
+    """Yield the first documents, in which phrases, boilerplate and names are looked for."""
     n_characters = 0
     for document in islice(documents, MOST_READ):
         yield document
         n_characters += len(document.text) if isinstance(document.text, str) else 0
-        if n_characters >= _MOST_CHARACTERS:
+        if n_characters >= most_characters:
             return
+
+
+def _with_speakers(tokenizer: Tokenizer, texts: list[str]) -> Tokenizer:
+    """Return a tokenizer of Chinese that cuts verbs of speech off the names in texts."""
+    ends = accumulate(map(len, texts))
+    texts = [text for text, end in zip(texts, ends, strict=True) if end <= speakers.MOST_CHARACTERS]
+    if not speakers.has_speeches(texts):
+        return tokenizer
+    counts: Counter[str] = Counter()
+    for start in range(0, len(texts), _BATCH):
+        counts.update(chain.from_iterable(filter(None, tokenizer.runs(texts[start : start + _BATCH]))))
+    own = {line.split(" ")[0] for line in tokenizer.user_dictionary}
+    found = [word for word in speakers.find_speakers(counts) if word not in own]
+    if not found:
+        return tokenizer
+    first = max(found, key=lambda word: (counts[word], word))
+    logger.info(
+        "%s with a verb of speech %s cut, such as %s to %s",
+        _plural(len(found), "name"), "is" if len(found) == 1 else "are", first, first[:-1],
+    )  # fmt: skip
+    return tokenizer.with_speakers(found)
 
 
 def _with_boilerplate(tokenizer: Tokenizer, texts: list[str]) -> Tokenizer:

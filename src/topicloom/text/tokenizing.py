@@ -721,6 +721,7 @@ class Tokenizer(BaseModel):
         ngrams: the fewest and the most words of a token.
         phrases: words that are one token, with blanks between them.
         boilerplate: texts that are removed, as `find_boilerplate` returns their words.
+        speakers: words that lose their last character, as `find_speakers` returns them.
         rules: the version of the rules. Tokenizers that were saved before there were rules for each language have 1.
 
     Examples:
@@ -747,6 +748,7 @@ class Tokenizer(BaseModel):
     ngrams: tuple[int, int] = (1, 1)
     phrases: tuple[str, ...] = ()
     boilerplate: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
     rules: Literal[1, 2] = RULES
 
     def __call__(self, document: str) -> list[str]:
@@ -776,6 +778,10 @@ class Tokenizer(BaseModel):
     def runs(self, documents: Sequence[str]) -> Iterator[list[str] | None]:
         """Yield the words that follow each other in texts, without `ngrams` and `phrases`, and None after each text."""
         return runs(self._pieces(documents, breaks=True), self._words_of.__getitem__, BOUNDARY)
+
+    def with_speakers(self, speakers: Iterable[str]) -> Tokenizer:
+        """Return a tokenizer that removes the verb of speech at the end of words."""
+        return Tokenizer.model_validate(self.model_dump() | {"speakers": tuple(speakers)})
 
     def with_boilerplate(self, boilerplate: Iterable[str]) -> Tokenizer:
         """Return a tokenizer that removes texts, whose words are divided by blanks."""
@@ -862,6 +868,8 @@ class Tokenizer(BaseModel):
             word = text.casefold()
             if word != text or not self._is_plain:
                 word = self._fold(text)
+            if self.speakers and word in self._speakers:
+                word = word[:-1]
             return (word,) if len(word) >= self.min_length and word not in self._dropped else ()
         if isinstance(piece, str) and (text.casefold() in self._entries or UNSPACED.search(text)):
             word = self._fold(text.strip())
@@ -949,6 +957,10 @@ class Tokenizer(BaseModel):
     @cached_property
     def _composer(self) -> Composer | None:
         return Composer(self.ngrams, self.phrases) if self.phrases or self.ngrams != (1, 1) else None
+
+    @cached_property
+    def _speakers(self) -> frozenset[str]:
+        return frozenset(self.speakers)
 
     @cached_property
     def _without_boilerplate(self) -> Remover:
@@ -1112,7 +1124,7 @@ def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None
         tokenizer: the tokenizer.
         stop_words: the stop words of the user.
     """
-    plain = {"stop_words": (), "lemmatise": False, "ngrams": (1, 1), "phrases": (), "boilerplate": ()}
+    plain = {"stop_words": (), "lemmatise": False, "ngrams": (1, 1), "phrases": (), "boilerplate": (), "speakers": ()}
     cut = tokenizer.model_dump() | plain
     known = _listed(tokenizer.language)
     lists = [
