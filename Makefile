@@ -95,6 +95,18 @@ audit: .venv-audit/ready  ## ask the advisory databases of PyPI and of npm about
 	.venv-audit/bin/python -m pip install --quiet pip-audit
 	touch $@
 
+docs: .venv-docs/ready  ## build the site in English and Chinese: build/site/html
+	.venv-docs/bin/python docs/site/build.py
+
+docs-serve: docs  ## show the site at http://127.0.0.1:8000
+	.venv-docs/bin/python -m http.server --bind 127.0.0.1 --directory build/site/html 8000
+
+.venv-docs/ready: pyproject.toml constraints.txt docs/site/requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[viz]" \
+		--requirement docs/site/requirements.txt
+	touch $@
+
 architecture: setup  ## draw the layers of the package with their files: docs/figures/architecture.svg
 	$(BIN)/python examples/screenshots/architecture.py docs/figures/architecture.svg
 
