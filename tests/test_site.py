@@ -52,6 +52,8 @@ def test_links_lead_to_pages_of_the_same_language():
     assert out.split()[0] == "[a](shares.md#x)"
     assert "[d](evidence/best.md)" in out
     assert "[e](shares.md)" in out
+    english = writer.relinked("[a](../docs/text.md#languages)", ROOT / "benchmarks" / "best.md", "evidence/best")
+    assert english == "[a](../text.md#语言)"
 
 
 def test_pages_load_nothing_from_other_hosts():

@@ -288,6 +288,7 @@ class Writer:
             path = ROOT / posixpath.normpath(posixpath.join(folder, place))
             page = name_of(target, folder)
             if page is not None:
+                anchor = self.anchor(page, anchor)
                 end = ".ipynb" if path.suffix == ".ipynb" else ".md"
                 return f"{label}({posixpath.relpath(page, here)}{end}{'#' + anchor if anchor else ''})"
             if path.is_file() and path.suffix in COPIED:
@@ -297,6 +298,12 @@ class Writer:
             return label[1:-1]  # a folder or a program of the repository, which is not part of the site
 
         return outside_code(text, lambda part: LINK.sub(link, part))
+
+    def anchor(self, page: str, anchor: str) -> str:
+        """Return the anchor of a heading in this language, given that in English or in this language."""
+        path = next(path for path, name in page_names().items() if name == page)
+        english, own = (anchors(source_of(path, language)) for language in ("en", self.language))
+        return own[english.index(anchor)] if anchor not in own and anchor in english else anchor
 
     def page(self, path: str, name: str) -> None:
         """Write a page of the repository."""
@@ -355,6 +362,14 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
         parts += [change(text[end : block.start()]), change(block[0]) if directive else block[0]]
         end = block.end()
     return "".join([*parts, change(text[end:])])
+
+
+@cache
+def anchors(path: Path) -> list[str]:
+    """Return the anchor of each heading of a page, as GitHub and the site name it."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    words = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", each) for each in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return [re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in words]
 
 
 def without_switch(text: str) -> str:
