@@ -65,6 +65,7 @@ if _TYPE_CHECKING:
     from .models.loading import load as load
     from .models.neural import NeuralTopicModel as NeuralTopicModel
     from .reports import figures as figures
+    from .reports.figures.networks import diagram as diagram
     from .reports.merging import MergedRuns as MergedRuns
     from .reports.merging import merge as merge
     from .reports.updating import Update as Update
@@ -122,6 +123,7 @@ _MODULES = {
     "load": ".models.loading",
     "MergedRuns": ".reports.merging",
     "merge": ".reports.merging",
+    "diagram": ".reports.figures.networks",
     "Update": ".reports.updating",
     "update": ".reports.updating",
     "DocumentTopics": ".topics.document_topics",

@@ -33,6 +33,7 @@ if _TYPE_CHECKING:
     from .gallery import KINDS, Options, draw, kind_named
     from .maps import document_map, word_map
     from .mixtures import interpolation_strip, simplex, sparsity
+    from .networks import diagram
     from .over_time import group_table, trend_lines, trend_stream
     from .style import fonts_for, save, save_pages, svg
     from .topic_words import similarity_map, topic_pages, word_clouds
@@ -42,6 +43,7 @@ _MODULES = {
     "Options": "gallery",
     "collapse_curve": "curves",
     "document_map": "maps",
+    "diagram": "networks",
     "dot_panels": "curves",
     "draw": "gallery",
     "fonts_for": "style",
@@ -67,6 +69,7 @@ __all__ = [
     "KINDS",
     "Options",
     "collapse_curve",
+    "diagram",
     "document_map",
     "dot_panels",
     "draw",
