@@ -39,6 +39,8 @@ def draw(folder: Path, epochs: int):
     topics = tl.Topics(tl.ETM(n_topics=20, epochs=epochs, random_state=0).fit(corpus), corpus)
     for kind in ("map", "words", "sparsity", "similarity", "simplex"):
         yield save(folder, kind, tl.figures.draw(topics, kind))
+    yield save(folder, "network", [tl.diagram(topics.model)])
+    yield save(folder, "network-zh", [tl.diagram(topics.model, language="zh")])
     few = tl.Topics(tl.GSM(n_topics=5, epochs=epochs, random_state=0).fit(corpus), corpus)
     yield save(folder, "clouds", tl.figures.draw(few, "clouds"))
     yield save(folder, "interpolation", tl.figures.draw(few, "interpolation", documents=["turtle", "smtplib"]))

@@ -27,7 +27,7 @@ from ...nn.decoders import (
     TopicLogits,
 )
 from ...nn.edited import EditedNetwork
-from ...nn.encoders import BagEncoder, DirichletHead, WeibullHead
+from ...nn.encoders import BagEncoder, DirichletHead, GaussianHead, WeibullHead
 from ...nn.network import AutoencoderNetwork
 from ...nn.posteriors import MixturePrior, NormalPrior
 from ...nn.samplers import DirichletSampler, FittedMixture, GaussianMixtureSampler
@@ -249,7 +249,7 @@ def _sketch_prior(sketch: _Sketch, prior: object, compared: str, column: float) 
 
 def _sketch_dirichlet(sketch: _Sketch, network: DirichletNetwork, last: str, column: float) -> tuple[str, float]:
     head, language = network.head, sketch.language
-    if not isinstance(head, DirichletHead | WeibullHead):  # a logistic normal in place of the Dirichlet
+    if isinstance(head, GaussianHead):  # a logistic normal in place of the Dirichlet
         sketch.box("mean", column, 0.55, _MEAN(language), _of(head.mean.weight.mT), kind="layer", after=[last])
         title = _LOG_VAR(language)
         sketch.box("log_var", column, -0.55, title, _of(head.log_var.weight.mT), kind="layer", after=[last])
@@ -260,6 +260,7 @@ def _sketch_dirichlet(sketch: _Sketch, network: DirichletNetwork, last: str, col
         sketch.box("scale", column, -0.55, _SCALES(language), lower, kind="layer", after=[last])
         parts, title, prior = ["shape", "scale"], "θ ∝ λ (−log u)^(1/k)", f"{_PRIOR(language)} Dir(α)"
     else:
+        assert isinstance(head, DirichletHead)
         weight = _of(head.log_alpha.weight.mT)
         sketch.box("a", column, 0, _CONCENTRATIONS(language), weight, kind="layer", after=[last])
         parts, title, prior = ["a"], "θ ~ Dir(a)", f"{_PRIOR(language)} Dir(α)"
@@ -424,7 +425,7 @@ def _drawn(sketch: _Sketch, title: str, note: str, font: str | PathLike[str] | N
 
 def _draw_box(axes: Any, box: _Box) -> None:
     x, y = box.column * _STEP, box.row * _RISE
-    style = {"facecolor": _COLOURS[box.kind], "edgecolor": GREY, "linewidth": 0.9, "zorder": 2}
+    style: dict[str, Any] = {"facecolor": _COLOURS[box.kind], "edgecolor": GREY, "linewidth": 0.9, "zorder": 2}
     if box.kind == "prior":
         style |= {"linestyle": "--"}
     if box.kind == "draw":
