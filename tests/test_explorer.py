@@ -177,6 +177,10 @@ def test_shares_of_periods_and_classes_are_those_of_the_view(page, topics):
     by_time, by_class = topics.over_time(), topics.by_class()
     assert core["periods"]["names"] == by_time.period_names
     assert core["periods"]["sparse"] == (by_time.sparse & (by_time.shares.n_docs > 0)).tolist()
+    times, names = topics.corpus.times.astype("datetime64[s]").astype(float), np.array(core["periods"]["names"])
+    for name, start, end in zip(names, core["periods"]["starts"], core["periods"]["ends"], strict=True):
+        inside = (times >= start) & (times < end)
+        assert inside.sum() == (by_time.periods.codes == names.tolist().index(name)).sum()
     assert core["periods"]["bursts"] == [
         {"topic": each.topic, "first": each.first, "last": each.last} for each in by_time.bursts if each.is_found
     ]

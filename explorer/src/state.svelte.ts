@@ -27,6 +27,7 @@ export class State {
   label = $state(""); // only documents of this class
   by = $state(""); // the covariate by which topics are shown; the class if it is empty
   word = $state("");
+  period = $state(""); // whose documents are shown
   onlyTopic = $state(false);
   turned = $state.raw<Turn | null>(null); // what was just undone or redone
   said = $state(""); // what else just happened, for screen readers
@@ -212,6 +213,7 @@ export class State {
   private get address(): string {
     const asked = new URLSearchParams();
     if (this.view === "words" && this.word) asked.set("word", this.word);
+    if (this.view === "time" && this.period) asked.set("period", this.period);
     if (this.view === "classes" && this.by) asked.set("by", this.by);
     if (this.view === "documents") {
       if (this.query.trim() && this.query.length <= 2000) asked.set("q", this.query.trim());
@@ -238,6 +240,7 @@ export class State {
     const number = topic ? Number(topic) : NaN;
     const asked = new URLSearchParams(rest.join("?"));
     if (this.view === "words") this.word = asked.get("word") ?? this.word;
+    if (this.view === "time") this.period = asked.get("period") ?? "";
     if (this.view === "classes") this.by = asked.get("by") ?? "";
     if (this.view === "documents") [this.query, this.label, this.onlyTopic] = [asked.get("q") ?? "", asked.get("class") ?? "", asked.has("only")];
     this.topic = Number.isInteger(number) && number >= 0 && number < this.core.n_topics ? number : (this.order[0] ?? 0);

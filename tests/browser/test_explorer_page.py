@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("selenium", reason="selenium is not installed (the extra browser)")
+from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 import topicloom as tl
@@ -279,6 +280,23 @@ def test_numbers_beside_an_axis_have_no_zeros_at_their_ends(browser, page, view)
     assert any("." in mark for mark in marks) or view == "time"
     assert any(mark.endswith("%") for mark in marks) == (view == "time")
     assert not [mark for mark in marks if "." in mark and mark.rstrip("%").endswith("0")]
+
+
+def test_a_period_or_a_class_lists_its_documents_of_a_topic(browser, page):
+    cards = "[...document.querySelectorAll('#content article .head')].map((e) => e.textContent)"
+    browser.open(page, "time")
+    chart = browser.find("#content figure svg")
+    ActionChains(browser.driver).move_to_element_with_offset(chart, 0, 0).click().perform()  # the middle of nine months
+    browser.until(f"{cards}.length")
+    dates = browser.run(f"return {cards}")
+    assert all("2024-05-03" in each for each in dates)
+    browser.until("location.hash.includes('period=2024-W18')")
+    ActionChains(browser.driver).move_to_element_with_offset(chart, 0, 0).click().perform()
+    browser.until(f"!{cards}.length")
+    browser.open(page, "classes")
+    browser.run("[...document.querySelectorAll('.bars button')].find((e) => e.textContent === 'pets').click()")
+    browser.until(f"{cards}.length")
+    assert all("pets" in each for each in browser.run(f"return {cards}"))
 
 
 def test_a_line_on_a_bar_is_called_a_line(browser, page):

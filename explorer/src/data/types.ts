@@ -9,6 +9,8 @@ export interface Groups {
   unit?: string;
   trends?: { topic: number; slope: number | null; direction: "rising" | "falling" | "steady" }[];
   bursts?: { topic: number; first: number; last: number }[]; // periods in which the share of a topic is far above the others
+  starts?: number[]; // of periods, in seconds since 1970
+  ends?: number[];
   sparse?: boolean[]; // whether a period has too few documents to say much
   words?: string[][];
 }

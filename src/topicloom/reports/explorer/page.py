@@ -433,7 +433,11 @@ def period_shares(topics: Topics) -> dict[str, Any] | None:
     ]
     bursts = [{"topic": each.topic, "first": each.first, "last": each.last} for each in found.bursts if each.is_found]
     more = {"trends": trends, "bursts": bursts, "sparse": (found.sparse & (found.shares.n_docs > 0)).tolist()}
-    return {"names": found.period_names, "unit": found.period, **more} | _rows(found.shares)
+    ends = {
+        name: times.astype("datetime64[s]").astype(np.int64).tolist()
+        for name, times in (("starts", found.starts), ("ends", found.periods.ends))
+    }
+    return {"names": found.period_names, "unit": found.period, **ends, **more} | _rows(found.shares)
 
 
 def class_shares(topics: Topics) -> dict[str, Any] | None:
