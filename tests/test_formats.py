@@ -23,7 +23,7 @@ from command_line import MONEY, PETS, call, refused, shown, table
 from topicloom.errors import InputError, SettingError
 from topicloom.text import read, records
 from topicloom.text.pieces import runs_of_tokens, sentences
-from topicloom.topics.document_topics import sum_by_parent
+from topicloom.topics.document_topics import sum_by_parent, sums_by_parent
 
 
 def texts(*args, **options):
@@ -616,6 +616,47 @@ def test_shares_of_parents_are_means_weighted_by_tokens():
         sum_by_parent(found, [1, 2, 3])
     with pytest.raises(InputError, match="no covariate 'parent', which names the text"):
         sum_by_parent(model.infer(counts), counts.sum(axis=1))
+
+
+def test_parents_may_continue_in_the_next_part():
+    draw = np.random.default_rng(1)
+    counts = draw.integers(0, 3, (60, 5))
+    counts[20:33] = counts[41] = 0
+    parents = [f"p{number}" for number in np.sort(draw.integers(0, 9, 60))]
+    corpus = tl.Corpus.from_counts(counts, list("abcde"), covariates={"parent": parents, "n": list(range(60))})
+    found = tl.LDA(3, random_state=0).fit(corpus).infer(corpus)
+    n_tokens = counts.sum(axis=1)
+    whole = sum_by_parent(found, n_tokens)
+    for size in (1, 7, 23, 60):
+        parts = list(sums_by_parent((found[at : at + size], n_tokens[at : at + size]) for at in range(0, 60, size)))
+        assert [each for part in parts for each in part.ids] == list(whole.ids)
+        np.testing.assert_allclose(np.concatenate([part.theta for part in parts]), whole.theta, rtol=1e-5)
+        assert np.concatenate([part.empty for part in parts]).tolist() == whole.empty.tolist()
+        numbers = np.concatenate([part.fields.covariates["n"] for part in parts])
+        assert numbers.tolist() == whole.fields.covariates["n"].tolist()
+    assert list(sums_by_parent([])) == []
+
+
+def test_files_inside_that_are_not_read_are_named(tmp_path, caplog):
+    (tmp_path / "in").mkdir()
+    for name in ("a.txt", "b.zip", "c.doc", "d.png", "e.csv"):
+        (tmp_path / "in" / name).write_text("text\na cat\n")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for path in sorted((tmp_path / "in").iterdir()):
+            archive.write(path, path.name)
+    for source in (tmp_path / "in", tmp_path / "all.zip"):
+        caplog.clear()
+        assert len(list(read(source))) == 1
+        assert "contains 2 files of formats that are not read, such as b.zip: unpack it" in caplog.text
+        caplog.clear()
+        assert len(list(read(source, format="csv"))) == 1
+        assert "also contains 1 archive, such as b.zip; unpack it" in caplog.text
+        with pytest.raises(InputError, match=r"contains no \.tsv files, but 2 files of formats that are not read"):
+            list(read(source, format="tsv"))
+    for name in ("a.txt", "e.csv"):
+        (tmp_path / "in" / name).unlink()
+    with pytest.raises(InputError, match=r"\.pdf or \.eml files, but 2 files .*b\.zip: unpack it"):
+        list(read(tmp_path / "in"))
 
 
 # The command line

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,6 +37,8 @@ from .shell import command, exact_stdout, print_evaluation, print_json, print_ta
 from .train import reading_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..corpus import Corpus
     from ..corpus.fields import FieldKind, Vectors
     from ..evaluation import Evaluation
@@ -97,15 +99,16 @@ def infer(
     check_source(file, options)
     mention_edits(run)
     from ..models.loading import load
+    from ..topics.document_topics import sums_by_parent
     from ..topics.saved import known_covariates
     from ..topics.table import write_documents
 
     vectors = vectors_or_encoder(file, options, document_vectors, encoder)
     model = load(run, device=device, allow=allow or (), encoder=encoder)
     with exact_stdout() if out is None else nullcontext(out) as target:
-        at_once = None if by_parent else _CHUNK  # the pieces of a text belong together
-        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_, vectors, at_once)
-        found = _inferred(model, chunks, force, by_parent)
+        chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_, vectors)
+        inferred = _inferred(model, chunks, force)
+        found = sums_by_parent(inferred) if by_parent else (each for each, _ in inferred)
         write_documents(target, found, model, texts=texts, excel=excel)
     if out is not None:
         logger.info("wrote %s", out)
@@ -318,13 +321,14 @@ def merge(
 
 
 def _inferred(
-    model: TopicModel, chunks: Iterable[Corpus], force: bool, by_parent: bool = False
-) -> Iterator[DocumentTopics]:
+    model: TopicModel, chunks: Iterable[Corpus], force: bool
+) -> Iterator[tuple[DocumentTopics, npt.NDArray[Any]]]:
     """Infer topics, a limited number of documents at a time. One warning at the end counts the empty documents.
 
-    With `by_parent`, the pieces of each text are summed; they are in one chunk.
+    Yields:
+        documents with their topics, and (n_docs,) their numbers of tokens.
     """
-    from ..topics.document_topics import empty_warning, require_known, sum_by_parent
+    from ..topics.document_topics import empty_warning, require_known
 
     n_done = n_empty = 0
     for chunk in chunks:
@@ -332,7 +336,7 @@ def _inferred(
         n_done, n_empty = n_done + len(found), n_empty + int(found.empty.sum())
         if n_done == len(found) and not force:
             require_known(n_empty, n_done, found.texts, model.tokenizer_, "first ")
-        yield sum_by_parent(found, chunk.counts.sum(axis=1)) if by_parent else found
+        yield found, chunk.counts.sum(axis=1)
     if n_empty:
         logger.warning("%s", empty_warning(n_empty, n_done))
 
@@ -343,23 +347,20 @@ def _chunks(
     options: ReadOptions,
     fields: Mapping[str, FieldKind],
     vectors: Vectors | None,
-    at_once: int | None,
 ) -> Iterator[Corpus]:
     """Yield documents of a file or a saved corpus over the words of the model. Those of a file have known fields.
 
     Args:
         vectors: (n_docs, E) the vectors of all documents; None for those that the documents have.
-        at_once: the number of documents of a corpus; None is all.
     """
     from ..corpus import Corpus
     from ..corpus.inputs import documents_of_file
 
     if holds_corpus(source):
         corpus = Corpus.load(source)
-        size = at_once or max(len(corpus), 1)
-        chunks: Iterator[Corpus] = (corpus[first : first + size] for first in range(0, len(corpus), size))
+        chunks: Iterator[Corpus] = (corpus[first : first + _CHUNK] for first in range(0, len(corpus), _CHUNK))
     else:
-        chunks = documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, at_once)
+        chunks = documents_of_file(source, model.vocabulary_, model.tokenizer_, vars(options), fields, _CHUNK)
     n_done = 0
     for chunk in chunks:
         rows = slice(n_done, n_done + len(chunk))

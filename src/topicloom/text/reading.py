@@ -56,6 +56,8 @@ _TO_CONVERT = {
     **dict.fromkeys((".7z", ".rar", ".tar", ".tgz"), "unpack it"),
     **dict.fromkeys((".bz2", ".xz", ".lzma", ".zst", ".lz4", ".br"), "unpack it, or compress it by gzip as .gz"),
 }
+_ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz")
+_TO_UNPACK = {**_TO_CONVERT, ".zip": "unpack it"}  # in a folder or a .zip file
 _WHOLE = ("txt", "md", "docx", "pdf", "eml")  # formats whose files are documents in a folder or a .zip file
 _TABLES = ("csv", "tsv", "xlsx", "jsonl", "json", "parquet", "mbox")  # those that are not read there by themselves
 _OWN_TEXT = ("txt", "md", "docx", "pdf")  # formats that have a single text, whatever its column is called
@@ -359,10 +361,20 @@ def _chosen(
 ) -> dict[str, str]:
     """Return the names of files that are read of a folder or an archive, with their formats."""
     every = {name: _format_named(name) for name in names}
+    unread = {name: advice for name in every if (advice := _TO_UNPACK.get(Path(name).suffix.lower()))}
+    others = ""
+    if unread:
+        first, advice = next(iter(unread.items()))
+        others = f"{counted(len(unread), 'file')} of formats that are not read, such as {first}: {advice}"
     if format is not None:
         if chosen := {name: each for name, each in every.items() if each == format}:
+            if packed := [name for name in unread if Path(name).suffix.lower() in _ARCHIVES]:
+                logger.warning(
+                    "%s also contains %s, such as %s; unpack it", where, counted(len(packed), "archive"), packed[0]
+                )
             return {name: "md" if each == "txt" else each for name, each in chosen.items()}
-        raise InputError(f"{where} contains no .{format} files; check `format`, or leave it out")
+        more = f", but {others}" if unread else "; check `format`, or leave it out"
+        raise InputError(f"{where} contains no .{format} files{more}")
     chosen = {
         name: "md" if each == "txt" else each
         for name, each in every.items()
@@ -379,6 +391,8 @@ def _chosen(
         kinds = sorted(
             {each for name in tables if (each := every[name]) in _TABLES and not name.lower().endswith(".gz")}
         )
+        if unread and not tables:
+            raise InputError(f"{where} contains {problem}, but {others}")
         advice = f"give one of its files{example}" if tables else "give a file of texts, or a folder that contains some"
         if kinds:
             advice += f', or `format="{kinds[0]}"` to read all of this format'
@@ -389,6 +403,8 @@ def _chosen(
             "%s contains %s%s; only .txt, .md, .docx, .pdf and .eml files are read, unless `format` names others",
             where, which, example,
         )  # fmt: skip
+    if unread:
+        logger.warning("%s contains %s", where, others)
     counts = Counter(every[name] for name in chosen)
     kinds_read = [f"{counts[each]:,} .{each}" for each in _WHOLE if counts[each]]
     if len(kinds_read) > 1:

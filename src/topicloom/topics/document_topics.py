@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -122,6 +122,48 @@ def sum_by_parent(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> DocumentTo
         >>> bool(abs(texts.theta[1] - (found.theta[1] * 3 + found.theta[2] * 4) / 7).max() < 1e-6)
         True
     """
+    sums, totals = _sums(pieces, n_tokens)
+    return _means(sums, totals, pieces.theta.dtype)
+
+
+def sums_by_parent(parts: Iterable[tuple[DocumentTopics, npt.ArrayLike]]) -> Iterator[DocumentTopics]:
+    """Yield what `sum_by_parent` returns for documents that come in parts, with only one part in memory.
+
+    Args:
+        parts: the pieces and their numbers of tokens. A text may begin in one part and end in a later one.
+
+    Raises:
+        InputError: as for `sum_by_parent`.
+    """
+    held: tuple[DocumentTopics, npt.NDArray[np.float64]] | None = None  # the last text, which may go on
+    for pieces, n_tokens in parts:
+        if not len(pieces):
+            continue
+        sums, totals = _sums(pieces, n_tokens)
+        dtype = pieces.theta.dtype
+        if held is not None:
+            before, total = held
+            if before.ids[0] == sums.ids[0]:
+                total = total + totals[:1]
+                theta = np.where(held[1] > 0, before.theta, 0) + np.where(totals[:1] > 0, sums.theta[:1], 0)
+                theta = theta if total[0] > 0 else before.theta
+                held = replace(before, theta=theta, empty=total == 0), total
+                sums, totals = sums[1:], totals[1:]
+                if not len(sums):
+                    continue
+            yield _means(*held, dtype)
+        if len(sums) > 1:
+            yield _means(sums[:-1], totals[:-1], dtype)
+        held = sums[-1:], totals[-1:]
+    if held is not None:
+        yield _means(*held, dtype)
+
+
+def _sums(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> tuple[DocumentTopics, npt.NDArray[np.float64]]:
+    """Return texts whose `theta` is a sum over tokens, and their numbers of tokens.
+
+    The `theta` of a text without a token is that of its first piece.
+    """
     column = pieces.fields.covariates.get(PARENT)
     weights = np.asarray(n_tokens, dtype=np.float64)
     if weights.shape != (len(pieces),):
@@ -138,7 +180,7 @@ def sum_by_parent(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> DocumentTo
     totals = np.add.reduceat(weights, starts) if starts else weights
     theta = np.add.reduceat(weights[:, None] * pieces.theta, starts) if starts else pieces.theta
     first = pieces[starts] if starts else pieces
-    theta = np.where(totals[:, None] > 0, theta / np.maximum(totals, 1e-300)[:, None], first.theta)
+    theta = np.where(totals[:, None] > 0, theta, first.theta)
     covariates = {name: values for name, values in first.fields.covariates.items() if name != PARENT}
     parents = first.fields.covariates[PARENT]
     assert isinstance(parents, Categories)
@@ -146,7 +188,12 @@ def sum_by_parent(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> DocumentTo
         first.fields, ids=[str(name) for name in parents.values()], texts=None, tokens=None, vectors=None, encoder=None,
         covariates=covariates,
     )  # fmt: skip
-    return DocumentTopics(theta.astype(pieces.theta.dtype), totals == 0, fields)
+    return DocumentTopics(theta.astype(np.float64), totals == 0, fields), totals
+
+
+def _means(sums: DocumentTopics, totals: npt.NDArray[np.float64], dtype: npt.DTypeLike) -> DocumentTopics:
+    """Return texts with the mean of their sums. Those without a token have the shares of a piece already."""
+    return replace(sums, theta=(sums.theta / np.where(totals > 0, totals, 1)[:, None]).astype(dtype))
 
 
 def empty_warning(n_empty: int, n_docs: int) -> str:
