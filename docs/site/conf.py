@@ -96,6 +96,7 @@ class SearchPairs(SearchChinese):
     A page cut into words would be found only by the same words, and the browser cannot cut a query as the builder does.
     """
 
+    language_name = "English"  # of the stemmer's class in JavaScript, which Sphinx 9.0 looks for by this name
     js_splitter_code = (HERE / "static" / "split.js").read_text(encoding="utf-8")
 
     def split(self, input: str) -> list[str]:

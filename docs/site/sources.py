@@ -86,6 +86,7 @@ WORDS = {
 # Hosts that pages of the repository link to are not part of the site; these kinds of files are.
 COPIED = {".png", ".svg", ".jpg", ".gif", ".csv", ".txt", ".yaml", ".json", ".toml"}
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
+CHINESE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef“”‘’]"
 FENCE = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 
 
@@ -297,7 +298,7 @@ class Writer:
                 return f"{label}({posixpath.relpath(copied, here)})"
             return label[1:-1]  # a folder or a program of the repository, which is not part of the site
 
-        return outside_code(text, lambda part: LINK.sub(link, part))
+        return outside_code(text, lambda part: LINK.sub(link, joined(part) if self.language == "zh" else part))
 
     def anchor(self, page: str, anchor: str) -> str:
         """Return the anchor of a heading in this language, given that in English or in this language."""
@@ -370,6 +371,18 @@ def anchors(path: Path) -> list[str]:
     text = FENCE.sub("", path.read_text(encoding="utf-8"))
     words = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", each) for each in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
     return [re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in words]
+
+
+def joined(text: str) -> str:
+    """Return Markdown in which Chinese lines are joined: at the end of a line, a browser would show a blank."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        before = lines[-1] if lines else ""
+        if re.match(CHINESE, line) and re.search(f"{CHINESE}$", before) and not re.match(r"[#|]|:::", before):
+            lines[-1] += line
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def without_switch(text: str) -> str:
