@@ -388,9 +388,8 @@ def test_the_options_of_a_run_repeat_it(data, tmp_path, monkeypatch):
 
 
 def test_seed_words_on_the_command_line(data, tmp_path):
-    seeds = ("--set", 'seed_words={"1": ["cat"]}')
-    for model in ("gsm", "lda"):
-        out = tmp_path / model
+    for model, words in (("gsm", '{"1": ["cat"]}'), ("lda", "{1: [cat]}")):  # as JSON and as --config has it
+        out, seeds = tmp_path / model, ("--set", f"seed_words={words}")
         arguments = ("train", data / "pets.txt", "--model", model, "--topics", 2, "--epochs", 1, "--out", out, *seeds)
         assert call(*arguments, "--quiet").exit_code == 0
         assert tl.load(out).get_params()["seed_words"] == {1: ["cat"]}

@@ -361,7 +361,10 @@ def number_or_name(text: str) -> int | str:
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Split 'name=value'. The value is read as JSON or as a Python literal, and otherwise as a string."""
+    """Split 'name=value'. The value is read as JSON, as a Python literal, or, if it is a list or a mapping, as YAML.
+
+    Anything else is a string. YAML is the form of `--config`: {3: [match, coach]}.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"--set {text}: give a name and a value, such as --set batch_size=64")
@@ -370,6 +373,11 @@ def read_setting(text: str) -> tuple[str, Any]:
             return name, parse(value)
         except (ValueError, SyntaxError):
             continue
+    if value.lstrip().startswith(("{", "[")):
+        import yaml
+
+        with suppress(yaml.YAMLError):
+            return name, yaml.safe_load(value)
     return name, value
 
 
