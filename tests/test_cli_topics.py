@@ -60,6 +60,10 @@ def test_documents_of_a_topic(run):
     assert {*found["documents"][0]} == {"document", "id", "share", "label", "time", "words", "text"}
     by_name = json.loads(shown("documents", run, found["name"], "--json"))
     assert by_name["topic"] == pets
+    of_each = json.loads(shown("documents", run, "--kind", "recent", "--n", 2, "--json"))["topics"]
+    assert [entry["topic"] for entry in of_each] == [0, 1, 2, 3]
+    assert of_each[pets] == {name: found[name] for name in ("topic", "name", "documents")}
+    assert [f"topic {k}: " in shown("documents", run, "-n", 1) for k in range(5)] == [True] * 4 + [False]
     refused("documents", run, 9, says=["there is no topic 9; the topics are 0 to 3"])
     refused("documents", run, "nobody", says=["there is no topic named 'nobody'"])
     refused("documents", run, "--", -1, says=["there is no topic -1; the topics are 0 to 3"])

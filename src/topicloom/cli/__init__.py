@@ -44,7 +44,9 @@ COMMANDS = {
         "apply",
         "Make one run of several: the documents of all, and their topics, of which similar ones are joined.",
     ),
-    "documents": CommandEntry("show", "Show documents of a topic, with the words in them that are most typical of it."),
+    "documents": CommandEntry(
+        "show", "Show documents of a topic, or of each, with the words in them that are most typical of it."
+    ),
     "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
     "find": CommandEntry(
         "show", "Find the topics of a word or of a text, or the documents that are nearest to it in meaning."

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _FOUND_LENGTH = 200  # characters of a text that is found
 
-Topic = Annotated[str, typer.Argument(help="The number or the name of a topic.")]
-
 
 class DocumentChoice(StrEnum):
     """The choice of documents of a topic."""
@@ -33,7 +31,7 @@ class DocumentChoice(StrEnum):
 @command
 def documents(
     run: Run,
-    topic: Topic,
+    topic: Annotated[str | None, typer.Argument(help="The number or the name of a topic; by default, each.")] = None,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
     kind: Annotated[
         DocumentChoice,
@@ -50,16 +48,22 @@ def documents(
     ] = 200,
     as_json: AsJson = False,
 ) -> None:
-    """Show documents of a topic, with the words in them that are most typical of it."""
+    """Show documents of a topic, or of each, with the words in them that are most typical of it."""
     topics = open_topics(run)
-    number = topics.number_of(number_or_name(topic))
-    found = topics.documents_of(number, n, kind.value, length=length)
+    numbers = range(topics.n_topics) if topic is None else [topics.number_of(number_or_name(topic))]
+    shown = []
+    for number in numbers:
+        found = topics.documents_of(number, n, kind.value, length=length)
+        if as_json:
+            shown.append({"topic": number, "name": topics.names[number], "documents": found.to_dicts()})
+            continue
+        if topic is None:
+            typer.echo(f"{'' if number == 0 else chr(10)}topic {number}: {printable(topics.names[number])}")
+        names = [name for name in ("id", "share", "label", "time", "words", "text") if any(map(_is_known, found[name]))]
+        rows = ([_cell(name, row[name]) for name in names] for row in found.rows())
+        print_table(names or ["no document has more of this topic than of the average topic"], rows)
     if as_json:
-        print_json({"run": str(run), "topic": number, "name": topics.names[number], "documents": found.to_dicts()})
-        return
-    names = [name for name in ("id", "share", "label", "time", "words", "text") if any(map(_is_known, found[name]))]
-    rows = ([_cell(name, row[name]) for name in names] for row in found.rows())
-    print_table(names or ["no document has more of this topic than of the average topic"], rows)
+        print_json({"run": str(run), **({"topics": shown} if topic is None else shown[0])})
 
 
 @command
