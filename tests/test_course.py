@@ -43,8 +43,55 @@ def autoencoders(names: Names) -> None:
     assert spread["VAE"] < 1.6 < spread["autoencoder"]
 
 
+def collapse(names: Names) -> None:
+    bare, warm, normalised, clusters, default = names["table"].values()  # used topics, diversity, NPMI, KL
+    assert bare[3] < 0.3 < 1 < warm[3]
+    assert bare[1] < 0.5
+    assert warm[0] < 8
+    assert normalised[0] == clusters[0] == default[0] == 8
+    assert names["shares"][-1] > 2 * names["shares"][2]
+    assert names["removed"] < 0.05
+
+
+def latent_space(names: Names) -> None:
+    light, heavy, wae = names["scores"].values()  # nats for each token, standard deviation, MMD
+    assert light[0] < wae[0] < heavy[0]
+    assert light[1] > 1.4 > max(heavy[1], wae[1])
+    assert light[2] > 3 * max(heavy[2], wae[2])
+    for model in names["gsm"], names["wlda"]:
+        main, labels = model.transform(names["three"]).argmax(1), np.array(names["three"].labels)
+        assert len({np.bincount(main[labels == label]).argmax() for label in set(labels)}) == 3
+
+
+def gibbs(names: Names) -> None:
+    worst = [distance.max() for _, distance in names["found"].values()]
+    assert max(worst[:2]) < 0.4 < worst[3]
+    exact, sampled, mean_field = names["spreads"].values()
+    assert abs(sampled - exact) < 0.1 * exact
+    assert mean_field < 0.8 * exact
+
+
+def judging(names: Names) -> None:
+    npmi, c_v, diversity, stability, coverage = names["table"].T  # of the model and of the four recipes
+    assert npmi.argmax() == 1
+    assert npmi[3] == -1
+    assert c_v[3] > 0.9 * c_v[0]
+    assert (diversity[1:4] == 1).all()
+    assert stability.argmax() == 4
+    assert coverage.argmax() == 0
+    (perplexity, coherence), (other_perplexity, other_coherence) = names["points"]["LDA, 16"], names["points"]["GSM, 8"]
+    assert perplexity < other_perplexity
+    assert coherence < other_coherence
+
+
 # What the text of a page says of its results, by the number of the page.
-CLAIMS: dict[str, Callable[[Names], None]] = {"01": autoencoders}
+CLAIMS: dict[str, Callable[[Names], None]] = {
+    "01": autoencoders,
+    "06": collapse,
+    "07": latent_space,
+    "09": gibbs,
+    "10": judging,
+}
 
 
 @functools.cache
