@@ -43,6 +43,39 @@ def autoencoders(names: Names) -> None:
     assert spread["VAE"] < 1.6 < spread["autoencoder"]
 
 
+def gradients(names: Names) -> None:
+    (forward, wide, _, _), left, right = names["found"].values()
+    assert abs(forward) < 1 < 2 < wide  # covers both hills
+    assert left[:2] == pytest.approx((-2, 0.82), abs=0.1)
+    assert right[:2] == pytest.approx((3, 0.82), abs=0.1)
+    assert left[3] < right[3]
+    # By hand, for f = -(z - 3)^2 - 20 at z ~ N(0, 1): the variance of f z, of (f + 30) z, and of f'.
+    assert list(names["variances"].values()) == pytest.approx([1102, 82, 4], rel=0.1)
+    assert all(abs(float(each.mean()) - 6) < 1 for each in names["estimates"].values())
+    implicit, score = (model.history_[-1]["reconstruction"] for model in names["models"].values())
+    assert implicit < score - 8
+
+
+def elbo(names: Names) -> None:
+    for mean, sd in names["tries"].values():
+        reconstruction, cost, gap = names["pieces"](mean, sd)
+        assert gap >= 0
+        assert reconstruction - cost + gap == pytest.approx(names["evidence"], abs=1e-3)
+    assert 0 < names["evidence"] - names["elbo"].max() < 0.05
+    costs, losses = names["rate"], names["distortion"]
+    assert costs == sorted(costs, reverse=True)
+    assert losses == sorted(losses)
+    assert costs[-1] < 1
+
+
+def simplex(names: Names) -> None:
+    for gamma, found in names["simulated"].items():
+        expected = gamma * np.log(1 + 1000 / gamma)
+        assert abs(found[-1] - expected) < 0.15 * expected
+    assert round(sum(5 / (5 + i) for i in range(1000)), 1) == 27.0
+    assert (names["shares"].max(1) > 0.8).mean() > 0.6
+
+
 def collapse(names: Names) -> None:
     bare, warm, normalised, clusters, default = names["table"].values()  # used topics, diversity, NPMI, KL
     assert bare[3] < 0.3 < 1 < warm[3]
@@ -87,6 +120,9 @@ def judging(names: Names) -> None:
 # What the text of a page says of its results, by the number of the page.
 CLAIMS: dict[str, Callable[[Names], None]] = {
     "01": autoencoders,
+    "02": gradients,
+    "03": elbo,
+    "04": simplex,
     "06": collapse,
     "07": latent_space,
     "09": gibbs,
