@@ -659,6 +659,15 @@ def test_files_inside_that_are_not_read_are_named(tmp_path, caplog):
         list(read(tmp_path / "in"))
 
 
+def test_line_breaks_in_names_stay_out_of_messages(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("\n0.txt", "a cat")
+    path.write_bytes(path.read_bytes().replace(b"PK\3\4", b"PK\3\5"))
+    with pytest.raises(InputError, match=r"^'\\n0\.txt' in .* cannot be unpacked .*; unpack it$"):
+        list(read(path))
+
+
 # The command line
 
 FAST = ("--min-df", 1, "--max-df", 1.0, "--quiet", "--model", "gsm", "--topics", 2, "--epochs", 1)

@@ -32,6 +32,16 @@ CASES = {
     "model.load": 10,
     "read.large": 2,
     "corpus.from_file": 20,
+    "cli.runs": 1,
+    "corpus.options": 4,
+    "llm.answers": 15,
+    "read.docx": 4,
+    "read.eml": 12,
+    "read.mbox": 5,
+    "text.boilerplate": 5,
+    "text.duplicates": 8,
+    "tokenizer.lemmas": 4,
+    "tokenizer.posts": 6,
 }
 
 

@@ -18,6 +18,10 @@ def test_posts_as_the_preset_reads_them():
     assert chinese("@张三: #人工智能# 今天开幕 😀 http://t.cn/abc #AI") == ["@张三", "人工智能", "开幕", "😀", "ai"]
 
 
+def test_emoji_on_keys_are_words_if_they_are_digits():
+    assert make_tokenizer("en", emoji=True)("1\ufe0f\u20e3 rain *\u20e3 #\ufe0f\u20e3") == ["1\u20e3", "rain"]
+
+
 @pytest.mark.parametrize(
     ("option", "tokens"),
     [

@@ -400,6 +400,24 @@ def of_vectors(folder: str) -> Any:
     return tl.Corpus.load(folder).vectors[:].tobytes() if Path(folder).exists() else None
 
 
+def with_language_model(*arguments: str) -> Callable[[], Any]:
+    """Return a call of the command line with a language model, which gives every topic a name."""
+
+    def call() -> None:
+        from stub_service import StubHandler, served
+
+        class Handler(StubHandler):
+            def do_POST(self) -> None:
+                self.body()
+                text = json.dumps({"name": "a name", "sentence": "A sentence.", "word": "cat", "documents": [1]})
+                self.respond(200, {"choices": [{"message": {"content": text}}]})
+
+        with served(Handler) as address:
+            topicloom(*arguments, "--llm", address, "--model", "stub")()
+
+    return call
+
+
 def started() -> None:
     """Start the service and read a document."""
     from topicloom.service.live import Live
@@ -449,6 +467,9 @@ READ = ("--text", "text", "--label", "label", "--timestamp", "date", "--language
 FIT = ("--model", "gsm", "--topics", "3", "--epochs", "2", "--monitor", "none", "--device", "cpu")
 TRAIN = ("train", "news.csv", *FIT, *READ, "--out", OUT)
 PLAIN = (*TRAIN, "--no-explorer")
+DROPPING = (
+    "--split-texts", "sentences", "--preset", "social", "--phrases", "--drop-duplicates", "--drop-boilerplate",
+)  # fmt: skip
 SEARCH = ("--topics", "2", *READ, "--out", OUT)
 EXPORTS = {
     "topics": "topics.csv", "words": "words.csv", "documents": "documents.parquet", "pyldavis": "pyldavis.json",
@@ -474,6 +495,10 @@ def commands() -> dict[str, Command]:
         "prepare": Command(
             topicloom(*prepared, "--overwrite"), OUT, partial(of_corpus, OUT), topicloom(*prepared, "--min-df", "10")
         ),
+        "prepare with options": Command(
+            topicloom(*prepared, *DROPPING, "--overwrite"), OUT, partial(of_corpus, OUT),
+            topicloom(*prepared, "--min-df", "10"),
+        ),
         "prepare --encoder": Command(
             topicloom(*prepared, "--encoder", "encoder:encode"), OUT, partial(of_vectors, OUT),
             again=topicloom(*prepared, "--encoder", "encoder:encode", "--overwrite"),
@@ -492,6 +517,11 @@ def commands() -> dict[str, Command]:
             new, named,
         ),
         "name": Command(named, OUT, new),
+        "name --llm": Command(
+            without_pictures(with_language_model("name", "plain", "--out", OUT, "--quiet")), OUT, new,
+            again=without_pictures(with_language_model("name", "plain", "--out", OUT, "--quiet", "--overwrite")),
+            says="the answers are not kept",
+        ),
         "update": Command(
             without_pictures(topicloom("update", "plain", "news.csv", "--keep-repeated", *to_out)), OUT, new, named
         ),

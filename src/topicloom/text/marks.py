@@ -24,7 +24,7 @@ _CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-ZÀ-ÖØ-Þ
 _PICTURE = "[\U0001f300-\U0001f3fa\U0001f400-\U0001faff\u2600-\u27bf\u231a\u231b\u23e9-\u23fa\u2b50\u2b55\u2b1b\u2b1c]"
 _STYLE = "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"  # colour or not, and the colour of skin
 _EMOJI = re.compile(
-    rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_PICTURE}{_STYLE}*(?:\u200d{_PICTURE}{_STYLE}*)*|[0-9#*]\ufe0f?\u20e3"
+    rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_PICTURE}{_STYLE}*(?:\u200d{_PICTURE}{_STYLE}*)*|[0-9]\ufe0f?\u20e3"
 )
 _STYLES = re.compile(_STYLE)
 

@@ -34,6 +34,7 @@ from .records import (
     Input,
     Layout,
     document_of,
+    on_one_line,
     opened,
     read_json,
     read_json_lines,
@@ -322,11 +323,13 @@ def _of_archive(path: Path, inside: str, format: str | None, base: Input) -> lis
     for name, kind in chosen.items():
         member = members[name]
         if member.flag_bits & 1:
-            raise InputError(f"{name} in {path} is encrypted; unpack it, and give the folder")
+            raise InputError(f"{on_one_line(name)} in {path} is encrypted; unpack it, and give the folder")
         if member.file_size > MOST_BYTES and kind in _WHOLE:
-            raise InputError(f"{name} in {path} has {member.file_size:,} bytes, too many for a document; leave it out")
+            raise InputError(
+                f"{on_one_line(name)} in {path} has {member.file_size:,} bytes, too many for a document; leave it out"
+            )
         if kind in ("xlsx", "parquet"):
-            raise InputError(f"{name} in {path} cannot be read there; unpack it, and give the file")
+            raise InputError(f"{on_one_line(name)} in {path} cannot be read there; unpack it, and give the file")
         place = _place(f"{inside}/{name}" if inside else name, path)
         opener = partial(_open_member, archive, member)
         files.append(_File(base._replace(path=path, place=place, member=opener, name_of_member=name), kind))
@@ -337,7 +340,8 @@ def _open_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]
     try:
         return archive.open(member)
     except (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, zlib.error) as error:
-        raise InputError(f"{member.filename} in {archive.filename} cannot be unpacked ({error}); unpack it") from None
+        name = on_one_line(member.filename)
+        raise InputError(f"{name} in {archive.filename} cannot be unpacked ({error}); unpack it") from None
 
 
 def _name_in(member: zipfile.ZipInfo, encoding: str) -> str:
@@ -365,12 +369,15 @@ def _chosen(
     others = ""
     if unread:
         first, advice = next(iter(unread.items()))
-        others = f"{counted(len(unread), 'file')} of formats that are not read, such as {first}: {advice}"
+        others = f"{counted(len(unread), 'file')} of formats that are not read, such as {on_one_line(first)}: {advice}"
     if format is not None:
         if chosen := {name: each for name, each in every.items() if each == format}:
             if packed := [name for name in unread if Path(name).suffix.lower() in _ARCHIVES]:
                 logger.warning(
-                    "%s also contains %s, such as %s; unpack it", where, counted(len(packed), "archive"), packed[0]
+                    "%s also contains %s, such as %s; unpack it",
+                    where,
+                    counted(len(packed), "archive"),
+                    on_one_line(packed[0]),
                 )
             return {name: "md" if each == "txt" else each for name, each in chosen.items()}
         more = f", but {others}" if unread else "; check `format`, or leave it out"
@@ -381,7 +388,7 @@ def _chosen(
         if each in _WHOLE and not name.lower().endswith(".gz")
     }
     tables = [name for name, each in every.items() if each is not None and name not in chosen]
-    example = f", such as {tables[0]}" if tables else ""
+    example = f", such as {on_one_line(tables[0])}" if tables else ""
     if not chosen:
         if len(every) == len(tables) == 1 and is_archive:  # a compressed table
             return {tables[0]: every[tables[0]] or ""}

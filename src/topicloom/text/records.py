@@ -41,6 +41,11 @@ def too_long(where: str, n_characters: str) -> InputError:
     )
 
 
+def on_one_line(name: str) -> str:
+    """Return the name of a file for a message; one with a line break or another such character is quoted."""
+    return name if name.isprintable() else ascii(name)
+
+
 class Input(NamedTuple):
     """A file and how its bytes are decoded.
 
@@ -67,7 +72,8 @@ class Input(NamedTuple):
             return self.shown
         if self.path is None:
             return "standard input"
-        return f"{self.name_of_member} in {self.path}" if self.member else str(self.path)
+        path = on_one_line(str(self.path))
+        return f"{on_one_line(self.name_of_member)} in {path}" if self.member else path
 
     @property
     def ending(self) -> str:

@@ -863,7 +863,7 @@ class Tokenizer(BaseModel):
         text = piece.decode("utf-8", "surrogatepass") if isinstance(piece, bytes) else piece
         if self._is_marked and (token := token_of(text)) is not None:
             token = self._fold(token)
-            return (token,) if token not in self._dropped else ()
+            return (token,) if token and token not in self._dropped else ()
         if text.isalpha():  # the most frequent case, and one word in every script
             word = text.casefold()
             if word != text or not self._is_plain:

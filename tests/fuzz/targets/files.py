@@ -9,6 +9,7 @@ import shutil
 import struct
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -295,7 +296,7 @@ def application() -> Any:
     return main
 
 
-def command(case: Case, *arguments: str) -> tuple[int, str]:
+def command(*arguments: str) -> tuple[int, str]:
     """Run the command line in this process; return its exit code and what it wrote."""
     import sys
 
@@ -317,9 +318,7 @@ def command_config(case: Case) -> int:
     ending = case.pick(["yaml", "toml"])
     seed = TOML if ending == "toml" else "\n".join(line for line in CONFIG.splitlines()[:6]) + "\n"
     path = case.write(f"config.{ending}", markup(case, seed))
-    code, text = command(
-        case, "train", str(case.folder / "no.txt"), "--out", str(case.folder / "run"), "--config", str(path)
-    )
+    code, text = command("train", str(case.folder / "no.txt"), "--out", str(case.folder / "run"), "--config", str(path))
     assert code == 2 and "Traceback" not in text, f"exit code {code}: {text[-500:]}"
     return 1
 
@@ -362,7 +361,7 @@ def command_line(case: Case) -> int:
                "--words", "--jobs", "--stop-words", "--text", "--config", "--trials", "--x", "--device",
                "--epochs"]  # fmt: skip
     arguments = [case.pick(verbs), *(case.pick(odd if case.chance(0.5) else options) for _ in range(case.below(6)))]
-    code, text = command(case, *(each.replace("\0", "") for each in arguments))
+    code, text = command(*(each.replace("\0", "") for each in arguments))
     assert code in (0, 1, 2) and "Traceback" not in text, f"{arguments}: exit code {code}: {text[-500:]}"
     return 1
 
@@ -396,6 +395,61 @@ def model(case: Case) -> int:
     return 1
 
 
+@cache
+def saved_run() -> Path:
+    """The folder of a small run, which commands copy."""
+    import atexit
+
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, True)
+    (folder / "texts.txt").write_text("the cat and a dog\nstocks, rates\ndogs bark\nmarket rates\n" * 5)
+    code, text = command(
+        "train", str(folder / "texts.txt"), "--out", str(folder / "run"), "--model", "gsm", "--topics", "2",
+        "--epochs", "1", "--min-df", "1", "--language", "en", "--monitor", "none", "--no-explorer", "--quiet",
+    )  # fmt: skip
+    assert code == 0, text
+    return folder / "run"
+
+
+@contextlib.contextmanager
+def talker(case: Case) -> Iterator[str]:
+    """The address of a language model that answers anything."""
+    from stub_service import StubHandler, served
+
+    class Handler(StubHandler):
+        def do_POST(self) -> None:
+            self.body()
+            answer = case.pick(['{"name": "pets", "sentence": "About pets."}', '{"word": "cat", "documents": [1]}'])
+            text = case.pick([answer, answer, answer, case.text(PIECES), "{" * 50])
+            body: Any = {"choices": [{"message": {"content": text}}], "usage": json_value(case)}
+            self.respond(case.pick([200, 200, 200, 400, 404]), body if case.chance(0.9) else case.text().encode())
+
+    with served(Handler) as address:
+        yield address
+
+
+def run_commands(case: Case) -> int:
+    """Commands on a run, with hostile new texts, or with a language model that answers anything."""
+    run = case.folder / "run"
+    shutil.copytree(saved_run(), run)
+    out = case.folder / "out"
+    verb = case.pick(["update", "update", "infer", "name", "rate"])
+    if verb in ("update", "infer"):
+        ending = case.pick(["txt", "csv", "jsonl"])
+        path = case.write(f"new.{ending}", case.mutated(case.seed_bytes(".csv" if ending == "txt" else f".{ending}")))
+        options = [*case.pick([[], ["--force"]]), *case.pick([[], ["--split-texts", "sentences"]])]
+        name = out if verb == "update" else out.with_suffix(".csv")
+        code, text = command(verb, str(run), str(path), "--out", str(name), "--quiet", *options)
+    else:
+        with talker(case) as address:
+            options = ["--out", str(out)] if verb == "name" else ["--questions", "1", "--repeats", "1"]
+            code, text = command(verb, str(run), "--llm", address, "--model", "stub", "--quiet", *options)
+    assert code in (0, 1, 2) and "Traceback" not in text, f"{verb}: exit code {code}: {text[-500:]}"
+    if verb in ("update", "name") and code == 0:
+        assert len(tl.Topics.from_run(out, device="cpu").names) == 2
+    return 1
+
+
 TARGETS = {
     "read.parquet": Target(parquet, "a row, compared", 1),
     "read.parquet.damaged": Target(damaged_parquet, "a file", 0.7),
@@ -409,5 +463,6 @@ TARGETS = {
     "edits.values": Target(edits_values, "a list of edits, written and read again", 1),
     "cli.config": Target(command_config, "a file", 1),
     "cli.arguments": Target(command_line, "a command", 1),
+    "cli.runs": Target(run_commands, "a command on a run", 1),
     "model.load": Target(model, "a saved model", 1),
 }
