@@ -96,6 +96,16 @@ def latent_space(names: Names) -> None:
         assert len({np.bincount(main[labels == label]).argmax() for label in set(labels)}) == 3
 
 
+def sparsity(names: Names) -> None:
+    _, small, large, knobs = names["inferred"].values()  # topics above 5 %, second share / largest share
+    assert small[0] < 2.5 < knobs[0] < 4.5 < large[0]
+    assert small[1] < min(large[1], knobs[1])
+    noise, seen = names["coherence"].values()
+    assert noise + 0.2 < seen
+    assert names["share"] < 0.05
+    assert (names["table"].max(0) > 0.6 * names["table"].sum(0)).sum() >= 4
+
+
 def gibbs(names: Names) -> None:
     worst = [distance.max() for _, distance in names["found"].values()]
     assert max(worst[:2]) < 0.4 < worst[3]
@@ -125,6 +135,7 @@ CLAIMS: dict[str, Callable[[Names], None]] = {
     "04": simplex,
     "06": collapse,
     "07": latent_space,
+    "08": sparsity,
     "09": gibbs,
     "10": judging,
 }
