@@ -33,7 +33,7 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert lines[7] == "Measures of the topics, which do not depend on these documents"
     assert lines[14] == "Test documents (report these figures)"
     assert lines[1].split() == lines[15].split() == ["model", "K", "completion", "perplexity", "NMI", "accuracy"]
-    assert lines[8].split() == ["model", "K", "NPMI", "diversity", "seconds"]
+    assert lines[8].split() == ["model", "K", "NPMI", "diversity", "seconds", "return"]
     assert "±" in first.stdout
     assert len(lines) == 21
     assert "fit 8 of 8: lda:epochs=2, 3 topics, seed 1: " in first.stderr

@@ -36,6 +36,7 @@ from topicloom.experiments.compare import (
     select_n_topics,
 )
 from topicloom.experiments.jobs import Evaluator
+from topicloom.metrics import topic_returns
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM, LDA, estimator_named
 from topicloom.reports.comparison_page import csv_lines, page
@@ -92,6 +93,23 @@ def test_the_parts_are_apart_and_whole():
         split(CORPUS, 0.5, 0.5)
     with pytest.raises(InputError, match="too few"):
         split(CORPUS[:3], 0.1, 0.1)
+
+
+def test_fits_vary_by_samples_and_say_which_topics_return(tmp_path):
+    models = {"lda": LDA(epochs=3)}
+    found = compare(CORPUS, models, 3, 2, vary="bootstrap", out=tmp_path / "out")
+    train = split(CORPUS).train
+    sample = train.subset(np.random.default_rng(1).integers(len(train), size=len(train)))
+    fits = [LDA(3, epochs=3, random_state=0).fit(each).components_ for each in (train, sample)]
+    expected = topic_returns(fits[0], [fits[1]], n_chance=0)
+    assert found.rows[0]["returns"] == expected.to_dict()
+    assert found.values("returning_topics", "lda", 3).tolist() == [
+        expected.mean, topic_returns(fits[1], [fits[0]], n_chance=0).mean,
+    ]  # fmt: skip
+    html = (tmp_path / "out" / "index.html").read_text()
+    assert html.count(f"<td>{expected.shares[0]:.0%}</td><td style=") >= 1
+    with pytest.raises(InputError, match='`vary="bootstrap"`'):
+        compare(CORPUS, models, 3, 2, out=tmp_path / "out")
 
 
 def test_every_model_size_and_seed_is_measured(tmp_path):

@@ -14,6 +14,7 @@ import topicloom as tl
 from command_line import call, refused
 from topicloom import metrics
 from topicloom.metrics.catalogue import measures_of
+from topicloom.models.refitting import documents_of_fit, refit
 
 PETS = "the cat and the dog see a vet , animals and pets eat fish every day at home"
 MONEY = "the stock and the bond market move , banks and money earn interest in every year"
@@ -32,7 +33,7 @@ LABELS = ["pets", "money"] * 10 + ["pets"]
 CORPUS = tl.Corpus.from_texts(TRAIN, language="en", min_df=2, max_df=1.0, labels=["pets", "money"] * 30)
 MEASURES = measures_of("evaluation")
 OF_WORD_VECTORS = {name for name, measure in MEASURES.items() if "word vectors" in measure.needs}
-NEEDS = OF_WORD_VECTORS | {"pooled_npmi"}
+NEEDS = OF_WORD_VECTORS | {"pooled_npmi", "returning_topics"}
 WINDOWED = {name for name, measure in MEASURES.items() if "token order" in measure.needs}
 
 
@@ -489,3 +490,66 @@ def test_training_documents_that_are_no_longer_there(run, tmp_path):
 def test_vectors_that_are_none(model, vectors):
     with pytest.raises(tl.InputError, match=r"`word_vectors` should be WordVectors or a mapping.*read_word_vectors"):
         tl.evaluate(model, [["w1", "w2"]], word_vectors=vectors)
+
+
+# Topics that return in further fits
+
+
+def test_topics_that_return_in_further_fits(tmp_path):
+    model = tl.LDA(2, random_state=3, epochs=3).fit(CORPUS)
+    found = tl.evaluate(model, CORPUS, measures=["returning_topics"], stability=2, vary=["seed", "order"])
+    again = [tl.LDA(2, random_state=3 + seed, epochs=3).fit(CORPUS).components_ for seed in (1, 2)]
+    expected = metrics.topic_returns(model.components_, again)
+    np.testing.assert_array_equal(found.stability["seed"].similarity, expected.similarity)
+    assert found["returning_topics"] == min(each.mean for each in found.stability.values())
+    assert list(found.stability_table().columns)[2:] == ["returns", "seed 1", "seed 2", "order 1", "order 2"]
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["stability"]["seed"]["share"] == expected.mean
+
+
+def test_documents_of_fits():
+    order, sample = (documents_of_fit(CORPUS, vary, 1) for vary in ("order", "bootstrap"))
+    assert sorted(order.ids) == sorted(CORPUS.ids)
+    assert order.ids != CORPUS.ids
+    assert len(sample) == len(CORPUS)
+    assert set(sample.ids) < set(CORPUS.ids)
+    assert documents_of_fit(CORPUS, "order", 0) is documents_of_fit(CORPUS, "seed", 1) is CORPUS
+
+
+def test_further_fits_that_are_kept_are_not_made_again(tmp_path, caplog):
+    model = tl.LDA(2, random_state=0, epochs=1).fit(CORPUS)
+
+    def fits(n, of=model):
+        caplog.clear()
+        with caplog.at_level("INFO", "topicloom"):
+            topics = refit(of, CORPUS, n, "seed", tmp_path)
+        return topics, sum("took" in record.message for record in caplog.records)
+
+    first, n_first = fits(1)
+    both, n_both = fits(2)
+    assert (n_first, n_both, fits(2)[1]) == (1, 1, 0)
+    np.testing.assert_array_equal(first[0], both[0])
+    (tmp_path / "seed-1.npy").write_bytes(b"damaged")
+    mended, n_mended = fits(2)
+    assert n_mended == 1
+    np.testing.assert_array_equal(mended, both)
+    assert fits(1, tl.LDA(2, random_state=1, epochs=1).fit(CORPUS))[1] == 1  # of another model
+
+
+def test_stability_and_vary_are_checked(model):
+    for options, message in (({"stability": -1}, "`stability`"), ({"stability": 1, "vary": "seeds"}, "`vary`")):
+        with pytest.raises(tl.InputError, match=message):
+            tl.evaluate(model, CORPUS, **options)
+
+
+@pytest.mark.draws
+def test_stability_of_a_run_is_stored_and_kept(run):
+    shown = json.loads(call("evaluate", run, "--measures", "returning_topics", "--stability", 2, "--json").stdout)
+    stored = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["evaluations"]["training"]
+    assert stored["stability"] == shown["stability"]
+    assert len(stored["stability"]["seed"]["similarity"][0]) == 2
+    assert sorted(path.name for path in (run / "refits").iterdir()) == ["refits.json", "seed-1.npy", "seed-2.npy"]
+    assert (run / "stability.png").stat().st_size > 1000
+    call("evaluate", run, "--measures", "topic_diversity")
+    again = json.loads((run / "metrics.json").read_text(encoding="utf-8"))["evaluations"]["training"]
+    assert again["stability"] == stored["stability"]
+    refused("evaluate", run, "--stability", 1, "--vary", "seeds", says=["--vary", "bootstrap"])

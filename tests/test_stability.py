@@ -8,9 +8,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
+from scipy.stats import t
 
 from topicloom.errors import InputError
-from topicloom.metrics import jensen_shannon, match_topics, stability
+from topicloom.metrics import jensen_shannon, match_topics, stability, topic_returns, topic_similarity
 
 RANDOM = np.random.default_rng(0)
 TOPICS = RANDOM.dirichlet(np.full(30, 0.1), 6)
@@ -123,3 +124,48 @@ def test_runs_that_are_no_matrices_are_refused(run):
     for use in (lambda: stability([run, run]), lambda: match_topics(run, run)):
         with pytest.raises(InputError, match="such as `components_` of a model"):
             use()
+
+
+def characteristic(topics):
+    """What distinguishes topics from their mean, word by word."""
+    mean = topics.mean(axis=0)
+    rows = [[max(p * np.log(p / m), 0) if p else 0 for p, m in zip(row, mean, strict=True)] for row in topics]
+    return np.array([np.array(row) / sum(row) for row in rows])
+
+
+def test_similarity_is_one_minus_scipys_distance_of_characteristic_words():
+    other = RANDOM.dirichlet(np.full(30, 0.1), 4)
+    pairs = [[1 - jensenshannon(p, q, base=2) for q in characteristic(other)] for p in characteristic(TOPICS)]
+    np.testing.assert_allclose(topic_similarity(TOPICS, other), pairs, atol=1e-9)
+
+
+def test_returns_are_those_of_the_best_matching_of_all():
+    others = [RANDOM.permutation(0.7 * TOPICS + 0.3 * RANDOM.dirichlet(np.full(30, 0.1), 6)) for _ in range(3)]
+    found = topic_returns(TOPICS, others, threshold=0.55)
+    for run, other in enumerate(others):
+        similarity = topic_similarity(TOPICS, other)
+        best = max(permutations(range(6)), key=lambda order: similarity[range(6), list(order)].sum())
+        assert found.partners[:, run].tolist() == list(best)
+        np.testing.assert_allclose(found.similarity[:, run], similarity[range(6), list(best)])
+    returned = found.similarity >= 0.55
+    assert 0 < returned.mean() < 1
+    np.testing.assert_allclose(found.shares, returned.sum(axis=1) / 3)
+    by_run = returned.sum(axis=0) / 6
+    margin = t.ppf(0.975, 2) * by_run.std(ddof=1) / 3**0.5
+    assert found.interval == pytest.approx((max(by_run.mean() - margin, 0), min(by_run.mean() + margin, 1)))
+
+
+def test_topics_without_a_partner_do_not_return():
+    found = topic_returns(TOPICS, [TOPICS[[4, 2]]], n_chance=0)
+    assert found.partners[:, 0].tolist() == [-1, -1, 1, -1, 0, -1]
+    assert found.similarity[[0, 1, 3, 5], 0].tolist() == [0] * 4
+    assert np.isnan(found.chance)
+    assert found.to_dict()["chance"] is None
+    assert found.interval is None
+
+
+def test_chance_is_far_below_topics_that_return():
+    topics = RANDOM.dirichlet(np.full(1000, 0.02), 10)
+    unrelated = RANDOM.dirichlet(np.full(1000, 0.02), 10)
+    assert topic_returns(topics, [unrelated]).mean == 0
+    assert 0.02 < topic_returns(topics, [topics]).chance < 0.25

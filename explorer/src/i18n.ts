@@ -232,7 +232,7 @@ export const measuresInChinese: Record<string, string> = {
   purity: "纯度", nmi: "NMI", ari: "ARI", accuracy: "分类准确率", kl_per_dimension: "各隐变量维度的散度（奈特）",
   active_units_by_divergence: "活跃的隐变量维度（按散度）", active_units_by_variance: "活跃的隐变量维度（按方差）",
   active_topics: "活跃主题数", largest_share: "最大的主题的占比", lowest_topic_diversity: "两种排序下较低的多样性", duplicate_topics: "重复的主题对",
-  frequent_mass: "最常见的 50 个词所占权重", seconds: "训练秒数", topic_distance: "与其他随机种子的距离",
+  frequent_mass: "最常见的 50 个词所占权重", seconds: "训练秒数", topic_distance: "与其他随机种子的距离", returning_topics: "重现的主题",
   loss: "损失", reconstruction: "重构误差", divergence: "与先验的散度",
 };
 

@@ -61,6 +61,7 @@ if _TYPE_CHECKING:
     from .models import VectorClusters as VectorClusters
     from .models.autoencoders import VariationalTopicModel as VariationalTopicModel
     from .models.base import TopicModel as TopicModel
+    from .models.ensemble import Ensemble as Ensemble
     from .models.etm import EmbeddedTopicModel as EmbeddedTopicModel
     from .models.loading import load as load
     from .models.neural import NeuralTopicModel as NeuralTopicModel
@@ -117,6 +118,7 @@ _MODULES = {
     "VectorClusters": ".models",
     "WLDA": ".models",
     "TopicModel": ".models.base",
+    "Ensemble": ".models.ensemble",
     "EmbeddedTopicModel": ".models.etm",
     "NeuralTopicModel": ".models.neural",
     "VariationalTopicModel": ".models.autoencoders",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,10 +22,11 @@ from .corpus.frames import check_index
 from .display import html_table
 from .embeddings.expansion import pools_of
 from .errors import InputError, SettingError
-from .messages import brief
-from .metrics import Measured, MeasureInputs, Reference
+from .messages import brief, counted
+from .metrics import Measured, MeasureInputs, Reference, TopicReturns, topic_returns
 from .metrics.catalogue import CATALOGUE, TOP_WORDS, is_known, known_measures, measures_of
 from .models.base import Perplexity, TopicModel
+from .models.refitting import Variation, refit, require_variation
 from .topics.document_topics import DocumentTopics
 from .topics.publication import TableLanguage, evaluation_for_print
 from .topics.publication import table_language as chosen_language
@@ -36,6 +38,7 @@ Array = npt.NDArray[Any]
 _NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
 
 # The pools of reference corpora, which measures of several models share.
+RETURNING = "returning_topics"  # the measure that needs further fits
 _pools_of: WeakKeyDictionary[CorpusReference, Array] = WeakKeyDictionary()
 
 # The inputs of measures, which are computed when a measure first needs them.
@@ -217,6 +220,10 @@ class ModelInputs(MeasureInputs):
         return self._latent[0]
 
     @property
+    def other_runs(self) -> Sequence[Array]:
+        raise InputError("the model was fitted once; `stability` fits it again")
+
+    @property
     def divergence(self) -> Array:
         if not self._latent[1].shape[1]:
             raise InputError(f"the posterior of {type(self.model).__name__} has no divergence from a prior")
@@ -234,6 +241,8 @@ class Evaluation(Mapping[str, Measured]):
         figures: what was measured.
         skipped: why a measure was not taken, by its name.
         about: the model, the documents, and how topics rank their words.
+        stability: for "seed", "order" or "bootstrap", in which further fits each topic returns; empty without any.
+        topic_names: the names of the topics, if there were further fits.
 
     Examples:
         >>> import topicloom as tl
@@ -246,6 +255,8 @@ class Evaluation(Mapping[str, Measured]):
     figures: dict[str, Measured]
     skipped: dict[str, str]
     about: dict[str, Any]
+    stability: dict[str, TopicReturns] = field(default_factory=dict)
+    topic_names: Sequence[str] = ()
 
     def __getitem__(self, name: str) -> Measured:
         return self.figures[name]
@@ -262,7 +273,8 @@ class Evaluation(Mapping[str, Measured]):
         for name, found in self.figures.items():
             plain = found.to_dict()
             figures[name] = plain | {"value": _plain(name, found)}
-        return self.about | {"measures": figures, "skipped": self.skipped}
+        returns = {vary: found.to_dict() for vary, found in self.stability.items()}
+        return self.about | {"measures": figures, "skipped": self.skipped} | ({"stability": returns} if returns else {})
 
     def table(self) -> list[dict[str, Any]]:
         """Return a row for each measure, in plain types.
@@ -304,6 +316,28 @@ class Evaluation(Mapping[str, Measured]):
             | Diversity | 0.33 |
         """
         return evaluation_for_print(self.table(), self.about, chosen_language(table_language))
+
+    def stability_table(self) -> Table:
+        """Return a row for each topic: in which share of the further fits it returns, and its similarity in each.
+
+        The columns are topic, name, returns, and one for each fit, such as "seed 1", with the similarity of the partner
+        there, from 0 to 1. The table has no rows if there were no further fits.
+        """
+        shares = [found.shares for found in self.stability.values()]
+        rows = [
+            {
+                "topic": topic,
+                "name": name,
+                "returns": float(np.mean([each[topic] for each in shares])),
+                **{
+                    f"{vary} {fit}": float(value)
+                    for vary, found in self.stability.items()
+                    for fit, value in enumerate(found.similarity[topic], start=1)
+                },
+            }
+            for topic, name in enumerate(self.topic_names)
+        ]
+        return Table.of(rows, "; ".join(_said(vary, found) for vary, found in self.stability.items()))
 
     @property
     def title(self) -> str:
@@ -350,6 +384,16 @@ def _settings_line(measured: Measured) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
+def _said(vary: str, found: TopicReturns) -> str:
+    """Return a clause about the topics that return."""
+    n_fits = found.similarity.shape[1]
+    interval = "" if found.interval is None else " (95 % interval {:.2f} to {:.2f})".format(*found.interval)
+    return (
+        f"{vary}: {found.mean:.2f}{interval} of the topics return in {counted(n_fits, 'further fit')}, with a "
+        f"similarity from {found.threshold:g} on; by chance, it is below {found.chance:.2f}"
+    )
+
+
 # The evaluation.
 
 
@@ -366,6 +410,9 @@ def evaluate(
     measures: Iterable[str] | None = None,
     top_n: int | None = None,
     relevance: float | None = None,
+    stability: int = 0,
+    vary: Variation | Sequence[Variation] = "seed",
+    refits: str | Path | None = None,
 ) -> Evaluation:
     """Measure a fitted model.
 
@@ -385,6 +432,12 @@ def evaluate(
         top_n: the number of words of a topic to use. None is each measure's own number, which is that of its paper.
         relevance: how topics rank their words: 1 by probability, 0 by lift (p(w|k) / p(w)). None is the rule of the
             package, a relevance of 0.5 with little effect of the lift of rare words.
+        stability: how often the model is fitted again to its training documents (`training`, or X), to see which topics
+            return. This takes as many times as long as the training took. 0 leaves it out.
+        vary: what differs between these fits: the "seed"; the "order" of the documents; or the documents, which are a
+            "bootstrap" sample. Several names make `stability` fits each.
+        refits: a directory that keeps the topics of these fits, so that a call that was stopped, or one with more fits,
+            continues. None keeps nothing.
 
     Raises:
         InputError: the model is not fitted, X cannot be read, or a measure that was asked for by name cannot be taken.
@@ -403,18 +456,33 @@ def evaluate(
     names = list(known) if measures is None else known_measures(measures, known, "`measures`")
     if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
         raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
+    kinds = [require_variation(each) for each in ([vary] if isinstance(vary, str) else vary)]
+    if isinstance(stability, bool) or not isinstance(stability, int) or stability < 0:
+        raise SettingError(f"`stability` should be a number of further fits, or 0; it is {stability!r}")
     given = Documents.of(model, X, labels, "the documents given", vectors=vectors, encoder=encoder)
     inputs = _inputs(model, given, training, reference, encoder, word_vectors, top_n, relevance)
     about = _about(inputs)
+    returns: dict[str, TopicReturns] = {}
+    if stability and (measures is None or RETURNING in names):
+        documents = (inputs.training or inputs).given.corpus
+        for each in kinds:
+            topics = refit(model, documents, stability, each, refits)
+            returns[each] = topic_returns(model.components_, topics)
     figures, skipped = {}, {}
     for name in names:
         try:
-            figures[name] = CATALOGUE[name].function(inputs)
+            figures[name] = _measured(returns) if returns and name == RETURNING else CATALOGUE[name].function(inputs)
         except InputError as error:
             if measures is not None:
                 raise InputError(f"{name} cannot be measured: {error}") from None
             skipped[name] = str(error)
-    return Evaluation(figures, skipped, about)
+    return Evaluation(figures, skipped, about, returns, model.topic_names_ if returns else ())
+
+
+def _measured(returns: Mapping[str, TopicReturns]) -> Measured:
+    """Return the share of topics that return; with several kinds of fits, the lowest."""
+    vary = min(returns, key=lambda each: returns[each].mean)
+    return returns[vary].measured(vary=vary)
 
 
 def _require_fitted(model: Any) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
+_MOST_FITS = 6  # columns of further fits in the terminal
 _CHUNK = 10_000  # documents that are inferred at a time
 
 Force = Annotated[
@@ -118,6 +119,7 @@ def infer(
     panels={
         "Documents": ("document_vectors", "encoder"),
         "Measures": ("measures", "words", "relevance", "labels", "reference", "word_vectors"),
+        "Stability": ("stability", "vary"),
         "Model": ("device", "allow"),
         "Output": ("out", "overwrite", "quiet", "as_json"),
     }
@@ -157,6 +159,16 @@ def evaluate(
         float | None,
         typer.Option(help="1 ranks words by probability; a lower value prefers words that are rare elsewhere."),
     ] = None,
+    stability: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Fit the model N times more, and show which topics return.")
+    ] = 0,
+    vary: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="What differs between these fits: seed, order (of the documents), bootstrap (a sample of them).",
+        ),
+    ] = "seed",
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the table; .tex and .md can go into a paper, .csv has all columns."),
@@ -174,7 +186,9 @@ def evaluate(
         check_source(new, options)
     check_table(out, overwrite)
     mention_edits(run)
+    from ..models.refitting import require_variation
     from ..reports.run import Request, evaluate_run
+    from ..topics.saved import REFITS
 
     if document_vectors is not None:
         if new is None:
@@ -188,7 +202,8 @@ def evaluate(
         new, reading_of(options), labels, reference,
         vectors=None if new is None else vectors_or_encoder(new, options, document_vectors, encoder),
         encoder=encoder, word_vectors=word_vectors, measures=None if measures is None else read_names(measures),
-        top_n=words, relevance=relevance, device=device, allow=allow or (), force=force,
+        top_n=words, relevance=relevance, device=device, allow=allow or (), force=force, stability=stability,
+        vary=tuple(require_variation(name) for name in read_names(vary)),
     )  # fmt: skip
 
     def show(found: Evaluation) -> None:
@@ -196,6 +211,8 @@ def evaluate(
             print_json({"run": str(run), **found.to_dict()})
         else:
             print_evaluation(found)
+            if found.stability:
+                _show_returns(found)
         if out is not None:
             from ..topics.table import Table
 
@@ -205,9 +222,29 @@ def evaluate(
             table.save(out)
             logger.info("wrote %s", out)
 
-    path = evaluate_run(run, request, show)
+    try:
+        path = evaluate_run(run, request, show)
+    except KeyboardInterrupt:
+        if not stability:
+            raise
+        raise KeyboardInterrupt(
+            f"interrupted; {run / REFITS} keeps the finished fits, and the same command continues"
+        ) from None
     if path is not None:
         logger.info("written to %s", path)
+
+
+def _show_returns(found: Evaluation) -> None:
+    """Show in which further fits each topic returns."""
+    table = found.stability_table()
+    columns = [name for name in table.columns if name not in ("topic", "name", "returns")]
+    typer.echo(f"\n{table.title}")
+    shown = columns if len(columns) <= _MOST_FITS else []
+    rows = (
+        [str(row["topic"]), row["name"], f"{row['returns']:.0%}", *(f"{row[name]:.2f}" for name in shown)]
+        for row in sorted(table.rows(), key=lambda row: -row["returns"])
+    )
+    print_table(["topic", "name", "returns", *shown], rows, n_numbers=1)
 
 
 @command(

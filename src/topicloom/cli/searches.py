@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -43,6 +44,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
+
+class Variations(StrEnum):
+    """What differs between the fits of a model."""
+
+    seed = "seed"
+    order = "order"
+    bootstrap = "bootstrap"
+
+
 _Seeds = Annotated[int, typer.Option(min=1, help="Fits of each model with each number of topics, by seeds 0, 1, ...")]
 _Split = Annotated[
     str | None,
@@ -55,6 +65,10 @@ _Split = Annotated[
 _FigureLanguage = Annotated[
     FigureLanguages,
     typer.Option(help="Language of the plots and of index.html; auto is zh for Chinese texts, and otherwise en."),
+]
+_Vary = Annotated[
+    Variations,
+    typer.Option(help="What differs between the fits: seed, order (of the documents), bootstrap (a sample of them)."),
 ]
 _KeepModels = Annotated[
     bool, typer.Option("--keep-models", help="Keep every fitted model, in the folder models of --out.")
@@ -78,6 +92,7 @@ def compare(
     ] = None,
     topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics to compare.")] = "20,50",
     seeds: _Seeds = 3,
+    vary: _Vary = Variations.seed,
     split: _Split = None,
     document_vectors: DocumentVectors = None,
     encoder: Encoder = None,
@@ -102,7 +117,7 @@ def compare(
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
     found = _compared(
-        source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
+        source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font, vary
     )
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
@@ -152,6 +167,7 @@ def select_topics(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model with several numbers of topics, and recommend one of them."""
+    from ..metrics import CATALOGUE
     from ..reports.comparison_page import text_table
 
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
@@ -165,7 +181,8 @@ def select_topics(
             "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")},
         })  # fmt: skip
     elif not quiet:
-        head, rows = text_table(found.table("validation"), found.measures)
+        shown = [name for name in found.measures if CATALOGUE[name].group != "stability"]  # which has no room
+        head, rows = text_table(found.table("validation"), shown)
         typer.echo("Validation documents")
         print_table(head[1:], [row[1:] for row in rows])
         typer.echo(f"\n{recommended.reason}")
@@ -256,6 +273,7 @@ def _compared(
     quiet: bool,
     figure_language: FigureLanguages,
     font: str | None,
+    vary: Variations = Variations.seed,
 ) -> Comparison:
     """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
     n_jobs = 1 if options.n_jobs is None else options.n_jobs
@@ -271,7 +289,7 @@ def _compared(
     with muted(), _going_on(out):  # warnings of single fits are muted, because their measures show the problems
         found = comparison.compare(
             corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
-            cluster=options.cluster, on_result=None if quiet else _progress("fit"),
+            cluster=options.cluster, on_result=None if quiet else _progress("fit"), vary=vary.value,
             figure_language=figure_language.value, font=font,
         )  # fmt: skip
     for row in found.failed[1:]:  # the error at the end names the first

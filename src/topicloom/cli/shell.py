@@ -312,6 +312,7 @@ def show_topics(topics: list[Topic], numbers: Sequence[int | None] = ()) -> None
     shares = ("" if topic["share"] is None else f"{topic['share']:.1%}" for topic in topics)
     named = any(topic["name"] is not None for topic in topics)
     described = any(topic.get("sentence") for topic in topics)
+    agreed = any("agreement" in topic for topic in topics)
     old: dict[int, list[str]] = {}
     for number, new in enumerate(numbers):
         if new is not None:
@@ -320,12 +321,20 @@ def show_topics(topics: list[Topic], numbers: Sequence[int | None] = ()) -> None
     rows = (
         [
             str(topic["topic"]), *(["+".join(old.get(topic["topic"], []))] if was else []), share,
-            *([topic["name"] or ""] if named else []), " ".join(topic["words"]),
+            *([f"{topic['agreement']:.0%}"] if agreed else []), *([topic["name"] or ""] if named else []),
+            " ".join(topic["words"]),
             *([topic.get("sentence") or ""] if described else []),
         ]
         for topic, share in zip(topics, shares, strict=True)
     )  # fmt: skip
-    head = ["topic", *(["was"] if was else []), "share", *(["name"] if named else []), "words"]
+    head = [
+        "topic",
+        *(["was"] if was else []),
+        "share",
+        *(["agreement"] if agreed else []),
+        *(["name"] if named else []),
+        "words",
+    ]
     print_table([*head, *(["sentence"] if described else [])], rows, n_numbers=2 + was)
 
 

@@ -626,7 +626,7 @@ def prepare(
     panels={
         "Documents": ("covariate", "document_vectors", "encoder", "encoder_cache", "split", "validation"),
         "Model": ("recipe", "settings", "config", "allow"),
-        "Training": ("device", "monitor", "monitor_every", "resume", "continued", "checkpoint_every",
+        "Training": ("ensemble", "device", "monitor", "monitor_every", "resume", "continued", "checkpoint_every",
                      "allow_other_versions"),
         "Output": (
             "doc_topics", "texts", "documents", "excel", "explorer", "font", "figure_language", "words", "overwrite",
@@ -656,6 +656,12 @@ def train(
         ),
     ] = Recipe.default,
     seed: Seed = 0,
+    ensemble: Annotated[
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Fit the model N times, and keep the topics that return in half of the fits."
+        ),
+    ] = None,
     device: Device = "auto",
     settings: Annotated[
         list[str] | None,
@@ -754,6 +760,7 @@ def train(
             "topics": topics != _TOPICS,
             "recipe": recipe is not Recipe.default,
             "seed": seed,
+            "ensemble": ensemble,
             "set": settings or config,
             "covariate": covariate,
             "document-vectors": document_vectors,
@@ -779,6 +786,8 @@ def train(
     )  # fmt: skip
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)
+    if ensemble is not None:
+        model, chosen = "ensemble", _ensemble(model, chosen, ensemble)
     held_out.check(chosen)
     with together(outcome, chosen_source) as outcome, outcome.locked():
         keep_texts = need_order(monitored) or (texts and (doc_topics is not DocTopics.none or documents is not False))
@@ -829,6 +838,23 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
     check_settings(model)
     choose_device(model.device)
     return model
+
+
+def _ensemble(name: str, model: TopicModel, n_fits: int) -> TopicModel:
+    """Return an ensemble of fits of a model.
+
+    Raises:
+        InputError: a setting of the model cannot be written as text.
+    """
+    from ..models.ensemble import Ensemble
+
+    shared = ("n_topics", "random_state", "device", "verbose", "seed_words", "fractional_counts", "neighbour_tokens")
+    settings = model.get_params(deep=False)
+    defaults = {field.name: field.default for field in fields(model)}
+    own = {each: value for each, value in settings.items() if each not in shared and value != defaults[each]}
+    text = "+".join(f"{each}={value if isinstance(value, str) else json.dumps(value)}" for each, value in own.items())
+    common = {each: settings[each] for each in shared}
+    return Ensemble(model=f"{name}:{text}" if text else name, n_fits=n_fits, **common)
 
 
 def _default_place(source: str | list[str]) -> Path:

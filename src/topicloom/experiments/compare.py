@@ -31,6 +31,7 @@ from ..metrics.catalogue import CATALOGUE, measures_of
 from ..models import estimator_named
 from ..models.base import TopicModel
 from ..models.loading import load
+from ..models.refitting import Variation, documents_of_fit, require_variation
 from ..processes import Job, Row
 from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
@@ -225,7 +226,8 @@ class Comparison:
 
     Attributes:
         rows: one for each fit, in order: model, n_topics, seed, version (of topicloom), seconds, words, and the
-            measures of each held-out part; or the error that the fit ended in.
+            measures of each held-out part; or the error that the fit ended in. If there are several seeds, the first
+            also says in which others each topic returns ("returns").
         models, n_topics, seeds: what was compared.
         documents: the number of documents in each part.
         folder: the directory that keeps the comparison, if there is one.
@@ -379,7 +381,8 @@ class Comparison:
 
         language = chosen_table_language(table_language)
         classes = {name.lower(): name for name in REGISTRY}
-        shown = [name for name in self.measures if CATALOGUE[name].column and name != "seconds"]
+        measures = {name: CATALOGUE[name] for name in self.measures}
+        shown = [name for name, each in measures.items() if each.column and each.group not in ("cost", "stability")]
         return comparison_for_print(
             self.table(on), shown, {name: model_title(name, classes) for name in self.models}, self.seeds, on,
             self.documents[on], language,
@@ -629,7 +632,7 @@ class Comparison:
             with suppress(InputError):  # no fit of the model has the measures
                 found = self.recommend(model, language)
                 recommended[model] = found.n_topics, found.reason
-        best = {name: self.best(name) for name in self.measures if name != "topic_distance"}
+        best = {name: self.best(name) for name in self.measures if "other runs" not in CATALOGUE[name].needs}
         return PageContent(
             models=self.models,
             n_topics=self.n_topics,
@@ -716,6 +719,7 @@ def compare(
     n_jobs: int = 1,
     cluster: str | None = None,
     on_result: OnResult | None = None,
+    vary: Variation = "seed",
     figure_language: FigureLanguage = "auto",
     font: str | PathLike[str] | None = None,
 ) -> Comparison:
@@ -742,6 +746,9 @@ def compare(
             with one core and one thread for each fit.
         on_result: a function that is called after each fit with the number of finished fits, the number of all fits,
             and the row of the fit.
+        vary: what differs between the fits of a model besides their number: the "seed" alone. With "order", fit s has
+            seed 0 and the training documents in another order; with "bootstrap", seed 0 and a sample of them. Fit 0
+            always has seed 0 and the documents as they are.
         figure_language: "en" or "zh", the language of the plots and of the page in `out`; "auto" is Chinese if the
             texts are Chinese, and otherwise English.
         font: a font family or file for the plots; None chooses one that has the characters.
@@ -764,6 +771,7 @@ def compare(
     if keep_models and out is None:
         raise InputError("`keep_models=True` needs a directory for the models; give `out`")
     chosen_language(figure_language, argument="figure_language")
+    require_variation(vary)
     wanted, sizes, n_workers = estimators(models), _sizes(n_topics), _workers(n_jobs)
     parts, divided = split_documents(corpus, split, validation, test)
     # The jobs are ordered by seed, so that a comparison that is cut short has all models.
@@ -771,8 +779,8 @@ def compare(
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "comparison") if out is None else Path(out)
         with lock_directory(folder):
-            _prepare(folder, divided, wanted)
-            work = _Fit(folder, SavedParts.of(parts, folder / "corpus"), wanted, keep_models)
+            _prepare(folder, divided, wanted, vary)
+            work = _Fit(folder, SavedParts.of(parts, folder / "corpus"), wanted, keep_models, vary)
             rows = _run(jobs, work, n_workers, cluster, on_result)
             documents = {name: part.n_docs for name, part in zip(Split._fields, parts, strict=True)}
             found = Comparison(rows, list(wanted), sizes, int(seeds), documents)
@@ -873,18 +881,20 @@ def _workers(n_jobs: int) -> int:
     return int(joblib.effective_n_jobs(n_jobs))
 
 
-def _prepare(folder: Path, divided: dict[str, Any], models: Mapping[str, TopicModel]) -> None:
+def _prepare(folder: Path, divided: dict[str, Any], models: Mapping[str, TopicModel], vary: Variation) -> None:
     """Prepare the directory, whether it is new or has fits already."""
     settings = {name: _settings(model) for name, model in models.items()}
     file = folder / "comparison.json"
     if file.exists():
         before = read_json(file)
         require_same_documents(before, divided, f"{folder} has a comparison")
+        if (known := before.get("vary", "seed")) != vary:
+            raise InputError(f'{folder} has a comparison with `vary="{known}"`; give another directory')
         for name, known in before["models"].items():
             if settings.setdefault(name, known) != known:
                 raise InputError(f"{folder} has {name} with other settings; give another directory")
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(file, {"topicloom": __version__, **divided, "models": settings})
+    write_json(file, {"topicloom": __version__, **divided, "vary": vary, "models": settings})
 
 
 def _others(folder: Path, jobs: Sequence[Job]) -> list[Row]:
@@ -931,16 +941,20 @@ class _Fit(FittingWork):
 
     models: dict[str, TopicModel]
     keep_models: bool
+    vary: Variation = "seed"
 
     def __call__(self, job: Job) -> Row:
         model: TopicModel = clone(self.models[job["model"]])
-        model.set_params(n_topics=job["n_topics"], random_state=job["seed"])
-        seconds = round(self.documents.evaluator.fit(model), 3)
+        number = job["seed"]
+        model.set_params(n_topics=job["n_topics"], random_state=number if self.vary == "seed" else 0)
+        evaluator = self.documents.evaluator
+        training = documents_of_fit(evaluator.parts.train, self.vary, number)
+        seconds = round(evaluator.fit(model, training), 3)
         with atomic_file(self.topics_file(job)) as temporary:
             write_array(temporary, model.components_)
         if self.keep_models:
             model.save(self.model_folder(job), overwrite=True)
-        found = self.documents.evaluator.measure(model, HELD_OUT)
+        found = evaluator.measure(model, HELD_OUT)
         return {
             "version": __version__,
             "seconds": seconds,
@@ -974,7 +988,10 @@ class _Fit(FittingWork):
 
 
 def _add_stability(work: _Fit, rows: Sequence[Row]) -> None:
-    """Add topic_distance to each fit: the mean distance between its topics and their partners in the other seeds."""
+    """Add to each fit how far its topics are from those of the other seeds, and how many return in these.
+
+    The row of the first seed also gets the similarities of its topics with those of each other seed.
+    """
     groups: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         if "error" not in row:
@@ -984,5 +1001,12 @@ def _add_stability(work: _Fit, rows: Sequence[Row]) -> None:
         for row, own in topics:
             others = [other for _, other in topics if other is not own]
             if others:
+                returns = metrics.topic_returns(own, others, n_chance=0)
+                stability = {
+                    "topic_distance": float(metrics.topic_distance(own, others)),
+                    "returning_topics": returns.mean,
+                }
                 for part in HELD_OUT:
-                    row["measures"][part]["topic_distance"] = float(metrics.topic_distance(own, others))
+                    row["measures"][part] |= stability
+                if row["seed"] == 0:
+                    row["returns"] = returns.to_dict()

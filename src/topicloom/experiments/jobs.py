@@ -392,10 +392,10 @@ class Evaluator:
             "test": Documents(parts.test, "test documents"),
         }
 
-    def fit(self, model: TopicModel) -> float:
-        """Fit a model on the training part and return the seconds it took."""
+    def fit(self, model: TopicModel, training: Corpus | None = None) -> float:
+        """Fit a model on the training part, or on these documents of it, and return the seconds it took."""
         began = time.perf_counter()
-        model.fit(self.parts.train)
+        model.fit(self.parts.train if training is None else training)
         return time.perf_counter() - began
 
     def unavailable(self, name: str, on: str) -> str | None:

@@ -31,7 +31,18 @@ from .diversity import (
 )
 from .measured import Measured
 from .perplexity import Average, completion_split, perplexity
-from .stability import Matching, Stability, jensen_shannon, match_topics, stability, topic_distance
+from .stability import (
+    Matching,
+    Stability,
+    TopicReturns,
+    jensen_shannon,
+    match_topics,
+    returning_topics,
+    stability,
+    topic_distance,
+    topic_returns,
+    topic_similarity,
+)
 
 __all__ = [
     "CATALOGUE",
@@ -42,6 +53,7 @@ __all__ = [
     "Measured",
     "Reference",
     "Stability",
+    "TopicReturns",
     "active_topics",
     "active_units_by_divergence",
     "active_units_by_variance",
@@ -68,9 +80,12 @@ __all__ = [
     "purity",
     "rank_biased_overlap",
     "redundancy",
+    "returning_topics",
     "stability",
     "topic_distance",
     "topic_diversity",
+    "topic_returns",
+    "topic_similarity",
     "topic_uniqueness",
     "u_mass",
 ]

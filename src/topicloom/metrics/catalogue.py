@@ -123,7 +123,7 @@ class MeasureInputs(Protocol):
 
     @property
     def other_runs(self) -> Sequence[Array]:
-        """(K, V) topics of other fits of the same model, which differ in the seed alone."""
+        """(K, V) topics of other fits of the same model, with another seed, or other order or sample of documents."""
         _refuse("the topics of other runs are")
 
 
@@ -379,5 +379,9 @@ _MEASURES = (
     _measure("topic_distance", "distance to other seeds", "与其他随机种子的距离",
              -1, "stability", "topic-word matrix, other runs",
              "comparison", lambda inputs: stability.topic_distance(inputs.topic_word, inputs.other_runs)),
+    _measure("returning_topics", "topics that return", "重现的主题",
+             1, "stability", "topic-word matrix, other runs",
+             "evaluation, comparison", lambda inputs: stability.returning_topics(inputs.topic_word, inputs.other_runs),
+             column="return"),
 )  # fmt: skip
 CATALOGUE: Mapping[str, Measure] = {measure.name: measure for measure in _MEASURES}

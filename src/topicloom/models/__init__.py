@@ -67,10 +67,13 @@ REGISTRY = {
     ),
 }
 
+# Models that are made of fits of other ones. They are found by their names, but not listed among the models.
+COMBINED = {"Ensemble": Entry("ensemble", "Several fits of a model, and the topics on which they agree.")}
+
 
 def load_model(name: str) -> type[TopicModel]:
     """Return the class of a model, given its exact name."""
-    model: type[TopicModel] = getattr(import_module(f".{REGISTRY[name].module}", __name__), name)
+    model: type[TopicModel] = getattr(import_module(f".{(REGISTRY | COMBINED)[name].module}", __name__), name)
     return model
 
 
@@ -91,9 +94,11 @@ def model_class(name: str) -> type[TopicModel]:
     """
     if ":" in name:
         return imported_model(name)
-    known = {each.lower(): each for each in REGISTRY}
+    known = {each.lower(): each for each in REGISTRY | COMBINED}
     if name.lower() not in known:
-        choice = f"choose one of {', '.join(sorted(known))}, or give a class of your own as module:Class"
+        choice = (
+            f"choose one of {', '.join(sorted(map(str.lower, REGISTRY)))}, or give a class of your own as module:Class"
+        )
         raise InputError(f"there is no model {name!r}; {similar(name.lower(), known) or choice}")
     return load_model(known[name.lower()])
 
@@ -107,7 +112,7 @@ def estimator_named(text: str) -> TopicModel:
     from ..settings import from_text
 
     name, *rest = text.split(":")
-    if rest and "=" not in rest[0] and name.lower() not in map(str.lower, REGISTRY):
+    if rest and "=" not in rest[0] and name.lower() not in map(str.lower, REGISTRY | COMBINED):
         name, rest = f"{name}:{rest[0]}", rest[1:]
     kind = model_class(name)
     settings: dict[str, Any] = {}

@@ -1,8 +1,9 @@
 """LDA: latent Dirichlet allocation, the classical baseline with the interface of the other models.
 
 Blei, Ng & Jordan 2003. method="variational" is the online variational Bayes of Hoffman, Blei & Bach 2010, as
-scikit-learn implements it (`OnlineRun`). method="gibbs" is the collapsed Gibbs sampler of Griffiths & Steyvers 2004, as
-tomotopy implements it (`GibbsRun`), which learns the Dirichlet parameter of theta by Minka's fixed point.
+scikit-learn implements it (`OnlineRun`), or variational Bayes with all documents in a step (`BatchRun`). method="gibbs"
+is the collapsed Gibbs sampler of Griffiths & Steyvers 2004, as tomotopy implements it (`GibbsRun`), which learns the
+Dirichlet parameter of theta by Minka's fixed point.
 
 One departure: after either method, theta is inferred by mean-field variational Bayes given the means beta of the
 topics (Blei et al. 2003, section 5.2), for training documents and new ones alike. This inference is not random.
@@ -39,7 +40,7 @@ from ..training.monitors import CollapseWatch
 from ..training.state import Row, Snapshot
 from .base import TopicModel
 from .inference import Array
-from .online_lda import OnlineRun
+from .online_lda import BatchRun, OnlineRun
 from .words import Words, seed_weights
 
 _MOST_TOKENS = 1 << 29  # more tokens would take about 10 GiB and many hours
@@ -146,6 +147,7 @@ class GibbsRun:
         self.history = [dict(row) for row in snapshot.values["history"]]
 
 
+_BATCH = 256  # documents of a batch if `batch_size` is None
 _SAMPLER_STEP = 10  # iterations of the sampler from one row of history_ to the next
 _EPOCHS = {"variational": 20, "gibbs": 1000}
 _STREAM = 1_000_000  # partial_fit assumes this many documents in total, like scikit-learn
@@ -162,7 +164,8 @@ class LDA(TopicModel):
 
     Main args:
         epochs: the number of passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
-        batch_size: the number of documents in a step of "variational".
+        batch_size: the number of documents in a step of "variational". The steps depend on the order of the documents.
+            None takes all documents in each step (batch variational Bayes), so that their order changes nothing.
 
     Prior args:
         alpha: the Dirichlet parameter of theta, the same for all topics. A smaller value gives documents fewer topics.
@@ -188,7 +191,7 @@ class LDA(TopicModel):
 
     method: Literal["variational", "gibbs"] = "variational"
     epochs: AtLeastOne | None = None
-    batch_size: AtLeastOne = 256
+    batch_size: AtLeastOne | None = 256
     alpha: DirichletParameter | None = None
     eta: DirichletParameter | None = None
     n_jobs: AtLeastOne = 1
@@ -253,15 +256,15 @@ class LDA(TopicModel):
         epochs = self._epochs
         if snapshot is not None and snapshot.continued is not None:
             epochs = snapshot.continued.end
-        watch = self.collapse_watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
-        run: OnlineRun | GibbsRun
+        watch = self.collapse_watch(BatchReader(counts, self.batch_size or _BATCH, choose_device(self.device)))
+        run: OnlineRun | BatchRun | GibbsRun
         if self.method == "gibbs":
             run = self._gibbs_run(counts)
             if snapshot is not None:
                 run.restore(snapshot, _SAMPLER_STEP)
             rows = self._sample(run, epochs, watch, bool(monitors))
         else:
-            run = self._online_run(counts.shape[0])
+            run = self._online_run(counts.shape[0]) if self.batch_size else self._batch_run()
             if snapshot is not None:
                 run.restore(snapshot)
             rows = self._learn(run, counts, epochs, watch)
@@ -287,7 +290,7 @@ class LDA(TopicModel):
             raise
         self.warn_of_collapse(watch)
 
-    def _return_to(self, last: tuple[TopicNetwork, int] | None, run: OnlineRun | GibbsRun) -> None:
+    def _return_to(self, last: tuple[TopicNetwork, int] | None, run: OnlineRun | BatchRun | GibbsRun) -> None:
         """Adopt the network of the last row of `history_` after training was stopped, if there is a row."""
         if isinstance(run, GibbsRun):
             if run.history:
@@ -316,18 +319,21 @@ class LDA(TopicModel):
             self.online_ = self._online_run(_STREAM)
         elif not hasattr(self, "online_"):
             raise InputError(
-                "an LDA model that was loaded, or fitted by Gibbs sampling, cannot learn from more documents; fit it "
-                "again"
+                "an LDA model that was loaded, or fitted by Gibbs sampling or with all documents in each step, cannot "
+                "learn from more documents; fit it again"
             )
         counts = corpus.counts[np.diff(corpus.counts.indptr) > 0]
-        watch = self.collapse_watch(BatchReader(counts, self.batch_size, choose_device(self.device)))
+        watch = self.collapse_watch(BatchReader(counts, self.batch_size or _BATCH, choose_device(self.device)))
         self.online_.begin()
         for row in self._learn(self.online_, counts, len(self.history_) + 1, watch):
             self.history_.append(row)
 
-    def _learn(self, run: OnlineRun, counts: sp.csr_array, epochs: int, watch: CollapseWatch) -> Iterator[Row]:
+    def _learn(
+        self, run: OnlineRun | BatchRun, counts: sp.csr_array, epochs: int, watch: CollapseWatch
+    ) -> Iterator[Row]:
         """Pass over the documents until `history_` has a row for each epoch; yield the row of each pass."""
-        self.online_ = run
+        if isinstance(run, OnlineRun):
+            self.online_ = run
         while len(self.history_) < epochs:
             began = time.perf_counter()
             run.learn(counts)
@@ -344,20 +350,35 @@ class LDA(TopicModel):
             loss = float(network.loss_of(posterior, watch.batch).total().mean())
             return {"loss": loss, **watch.figures(posterior, network.topic_word())}
 
-    def _online_run(self, n_docs: int) -> OnlineRun:
-        """Return a run of "variational" before its first pass, for this many documents in total."""
+    def _batch_run(self) -> BatchRun:
+        """Return a run of "variational" with all documents in each step, before its first one."""
+        self._check_priors()
+        return BatchRun(
+            self.n_topics,
+            self.n_features_in_,
+            alpha=self.alpha,
+            eta=self.eta,
+            seed=self.draw_seed(),
+            pseudo_counts=self._pseudo_counts(),
+        )
+
+    def _check_priors(self) -> None:
         for name in ("alpha", "eta"):
             if (getattr(self, name) or 0) > 1:  # scikit-learn's limit
                 raise SettingError(
                     f'{name} of LDA(method="variational") should be at most 1; it is {getattr(self, name)!r}'
                 )
+
+    def _online_run(self, n_docs: int) -> OnlineRun:
+        """Return a run of "variational" before its first pass, for this many documents in total."""
+        self._check_priors()
         return OnlineRun(
             self.n_topics,
             self.n_features_in_,
             n_docs,
             alpha=self.alpha,
             eta=self.eta,
-            batch_size=self.batch_size,
+            batch_size=self.batch_size or _BATCH,
             seed=self.draw_seed(),
             pseudo_counts=self._pseudo_counts(),
         )
@@ -394,6 +415,6 @@ class LDA(TopicModel):
                 self._take_network(run)
             yield (self._measured(watch) | row) if last else row
 
-    def _take_network(self, run: OnlineRun | GibbsRun) -> None:
+    def _take_network(self, run: OnlineRun | BatchRun | GibbsRun) -> None:
         """Adopt a network with the topics of a run as they are now."""
         self.adopt_network(run.network.on(choose_device(self.device), seed=0))

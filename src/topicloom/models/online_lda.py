@@ -1,4 +1,4 @@
-"""Online variational Bayes for LDA (Hoffman, Blei & Bach 2010), by scikit-learn."""
+"""Variational Bayes for LDA: online (Hoffman, Blei & Bach 2010), by scikit-learn, or with all documents in a step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.special import digamma
 
-from ..nn.mean_field import Array, MeanFieldNetwork, mean_field_network
+from ..nn.execution import without_gradients
+from ..nn.mean_field import Array, MeanFieldNetwork, exp_digamma, mean_field_network
+from ..training.batches import BatchReader
 from ..training.state import Snapshot
+
+_BLOCK = 1024  # documents whose theta is inferred at a time
 
 
 class OnlineRun:
@@ -114,3 +119,75 @@ class OnlineRun:
         model.random_state_.set_state({**values["generator"], "state": {"key": key, "pos": position}})
         self._order.bit_generator.state = values["order"]
         self.history = [dict(row) for row in values["history"]]
+
+
+class BatchRun:
+    """A run of variational Bayes with all documents in each step (Blei, Ng & Jordan 2003, section 5.3 and 5.4).
+
+    A step infers theta of each document by itself, and adds up what all say about the topics. So the order of the
+    documents changes the result by rounding only.
+
+    Args:
+        n_topics: the number of topics K.
+        n_words: the size of the vocabulary V.
+        alpha: the Dirichlet parameter of theta; None is 1/K.
+        eta: the Dirichlet parameter of the topics; None is 1/K.
+        seed: the seed of the initial topics, which are drawn as scikit-learn draws them.
+        pseudo_counts: (K, V) tokens that words have in topics from the start, or None.
+    """
+
+    def __init__(
+        self,
+        n_topics: int,
+        n_words: int,
+        *,
+        alpha: float | None,
+        eta: float | None,
+        seed: int,
+        pseudo_counts: Array | None,
+    ) -> None:
+        self.history: list[dict[str, Any]] = []
+        self.alpha: Array = np.full(n_topics, alpha or 1 / n_topics)
+        self._prior = (eta or 1 / n_topics) + (
+            np.zeros((n_topics, n_words)) if pseudo_counts is None else pseudo_counts
+        )
+        drawn = np.random.RandomState(seed).gamma(100.0, 0.01, (n_topics, n_words))
+        self.topics: Array = drawn + (0 if pseudo_counts is None else pseudo_counts)  # (K, V), the parameters of beta
+
+    def begin(self) -> None:
+        """Do nothing: a run has no order of documents."""
+
+    def learn(self, counts: sp.csr_array) -> None:
+        """Make one step with the counts (D, V)."""
+        weights = np.exp(digamma(self.topics) - digamma(self.topics.sum(axis=1, keepdims=True)))  # exp(E[log beta])
+        beta_t, alpha = (torch.tensor(np.ascontiguousarray(x, np.float32)) for x in (weights.T, self.alpha))
+        network = MeanFieldNetwork.of(beta_t, alpha)
+        by_word = weights.T  # (V, K)
+        expected = np.zeros_like(by_word)
+        first = 0
+        with without_gradients():
+            for batch in BatchReader(counts, _BLOCK, torch.device("cpu")):
+                theta = exp_digamma(network.gamma_of(batch.counts)).double().numpy()  # (B, K), up to factors
+                part = counts[first : first + len(theta)].tocoo()
+                rows, words = part.coords
+                mass = np.einsum("nk,nk->n", theta[rows], by_word[words])
+                ratios = sp.csr_array((part.data / np.maximum(mass, 1e-300), (words, rows)), shape=part.shape[::-1])
+                expected += ratios @ theta
+                first += len(theta)
+        self.topics = self._prior + (by_word * expected).T
+
+    @property
+    def network(self) -> MeanFieldNetwork:
+        """A new network with the topics as they are now."""
+        return mean_field_network(self.topics, self.alpha)
+
+    def snapshot(self) -> Snapshot:
+        """Return the state that `restore` reads."""
+        return Snapshot(
+            {"components": torch.from_numpy(self.topics.copy())}, {"history": [dict(r) for r in self.history]}
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to the state in which a snapshot was taken."""
+        self.topics = snapshot.tensors["components"].numpy().copy()
+        self.history = [dict(row) for row in snapshot.values["history"]]

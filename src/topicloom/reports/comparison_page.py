@@ -262,17 +262,43 @@ def _scrolled(titles: list[str], rows: list[str]) -> str:
 
 
 def _topics(found: PageContent, language: Language) -> list[str]:
-    blocks = []
+    blocks: list[str] = []
     for row in found.rows:
         if "error" in row or row["seed"] != 0:
             continue
+        returns = row.get("returns")
         listed = "".join(
-            f'<tr><td>{number}</td><td class="words">{as_markup(" ".join(topic))}</td></tr>'
+            f'<tr><td>{number}</td>{_cells(returns, number)}<td class="words">{as_markup(" ".join(topic))}</td></tr>'
             for number, topic in enumerate(row["words"])
         )
+        if returns:
+            note = words.RETURNS_NOTE(language, threshold=returns["threshold"])
+            others = range(1, len(returns["similarity"][0]) + 1)
+            titles = ["", words.RETURNS(language), *(words.OTHER_FIT(language, n=n) for n in others), ""]
+            head = "".join(f"<th>{title}</th>" for title in titles)
+            blocks.append(f'<p class="note">{note}</p>' if not blocks else "")
+            listed = f"<tr>{head}</tr>{listed}"
         name = as_markup(words.TOPICS_OF(language, model=row["model"], n_topics=row["n_topics"]))
         blocks.append(f"<details><summary>{name}</summary><table>{listed}</table></details>")
     return blocks
+
+
+def _cells(returns: Mapping[str, Any] | None, topic: int) -> str:
+    """Return the cells that say in which other seeds a topic returns; similar partners are darker."""
+    if returns is None:
+        return ""
+    cells = [f"<td>{returns['shares'][topic]:.0%}</td>"]
+    for similarity in returns["similarity"][topic]:
+        if similarity < returns["threshold"]:
+            look = "color:#999"
+        else:  # from pale blue to blue
+            depth = (similarity - returns["threshold"]) / max(1 - returns["threshold"], 1e-9)
+            red, green, blue = (
+                round(pale + depth * (dark - pale)) for pale, dark in ((222, 33), (235, 113), (247, 181))
+            )
+            look = f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.5 else '#111'}"
+        cells.append(f'<td style="{look}">{similarity:.2f}</td>')
+    return "".join(cells)
 
 
 def _plots(found: PageContent, labels: Language, font: str | PathLike[str] | None) -> str:

@@ -25,10 +25,12 @@ from ..errors import (
     StateNotSavedError,
     TrainingDivergedError,
 )
+from ..evaluation import RETURNING
 from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, located, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
+from ..models.refitting import Variation, require_variation
 from ..settings import settings_as_json
 from ..text.strings import replace_surrogates
 from ..topics.document_topics import DocumentTopics, require_known
@@ -44,6 +46,8 @@ from ..topics.saved import (
     OLD_EDITS,
     PAGE,
     PICTURES,
+    REFITS,
+    RETURNS,
     STATE,
     TOPICS,
     TRAINING_OPTIONS,
@@ -510,6 +514,10 @@ class Request:
         device: where the model runs.
         allow: modules that may be imported for the model's class (see `topicloom.load`).
         force: whether to go on even if most of the new documents contain no word that the model knows.
+        stability: how often the model is fitted again, to see which topics return.
+        vary: what differs between these fits.
+        font: a font family or file for the picture of the topics that return; None chooses one.
+        figure_language: "en" or "zh", the language of this picture; "auto" is that of the texts.
     """
 
     new: str | list[str] | None = None
@@ -525,12 +533,18 @@ class Request:
     device: str = "auto"
     allow: Sequence[str] = ()
     force: bool = False
+    stability: int = 0
+    vary: Sequence[Variation] = ("seed",)
+    font: str | None = None
+    figure_language: FigureLanguage = "auto"
 
 
 def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], None]) -> Path | None:
     """Evaluate a run, or a saved model, show the results, and write them into the run's metrics.json.
 
-    Where the results cannot be written, such as on a read-only disk, the log says so as an error.
+    Where the results cannot be written, such as on a read-only disk, the log says so as an error. The topics of further
+    fits are kept in the directory, and an evaluation that was interrupted goes on with them. What an earlier evaluation
+    of the same documents found about topics that return is kept, too.
 
     Args:
         show: gets the results before they are written.
@@ -550,8 +564,11 @@ def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], No
         show(found)
         about = read_metrics(folder)
         name = "training" if request.new is None else str(request.new)
+        content = _with_earlier_returns(found.to_dict(), _earlier(about).get(name))
         try:
-            write_metrics(folder, about | {"evaluations": _earlier(about) | {name: found.to_dict()}})
+            write_metrics(folder, about | {"evaluations": _earlier(about) | {name: content}})
+            if found.stability:
+                _draw_returns(folder, found, content["stability"], request)
         except OSError as error:
             reason = error.strerror or error
             logger.error("the results are not stored, because %s cannot be written (%s)", folder / METRICS, reason)
@@ -559,11 +576,45 @@ def evaluate_run(folder: Path, request: Request, show: Callable[[Evaluation], No
     return folder / METRICS
 
 
+def _with_earlier_returns(content: dict[str, Any], earlier: Any) -> dict[str, Any]:
+    """Return the content of an evaluation with what an earlier one found about topics that return."""
+    before = earlier.get("stability") if isinstance(earlier, dict) else None
+    if not isinstance(before, dict):
+        return content
+    content["stability"] = before | content.get("stability", {})
+    measures = earlier.get("measures", {})
+    if RETURNING in content["skipped"] and isinstance(measures, dict) and RETURNING in measures:
+        content["measures"][RETURNING] = measures[RETURNING]
+        del content["skipped"][RETURNING]
+    return content
+
+
+def _draw_returns(folder: Path, found: Evaluation, returns: Mapping[str, Any], request: Request) -> None:
+    """Draw the picture of the topics that return, if matplotlib is installed."""
+    try:
+        from . import figures
+    except ImportError as error:
+        logger.warning("%s", error)
+        return
+    from .wording import chosen_language
+
+    model = load(folder, device="cpu", allow=request.allow, encoder=request.encoder)
+    figure = figures.returning_topics(
+        {vary: each["similarity"] for vary, each in returns.items()}, found.topic_names,
+        threshold=next(iter(found.stability.values())).threshold, font=request.font,
+        language=chosen_language(request.figure_language, model.tokenizer_),
+    )  # fmt: skip
+    figures.save(figure, folder / RETURNS)
+    logger.info("the picture of the topics that return is %s", folder / RETURNS)
+
+
 def _evaluated(folder: Path, request: Request) -> Evaluation:
     """Evaluate a run or a saved model."""
     from ..embeddings import read_word_vectors
     from ..evaluation import evaluate
 
+    for vary in request.vary:
+        require_variation(vary)
     model = load(folder, device=request.device, allow=request.allow, encoder=request.encoder)
     about = read_metrics(folder)
     training = _training_documents(folder, model, about, request)
@@ -582,6 +633,8 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
             "measure on new documents",
             request.new,
         )
+    if request.stability:
+        _announce_fits(about, request, training)
     found = evaluate(
         model,
         given,
@@ -594,6 +647,9 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
         measures=request.measures,
         top_n=request.top_n,
         relevance=request.relevance,
+        stability=request.stability,
+        vary=request.vary,
+        refits=folder / REFITS if request.stability and (folder / "model").is_dir() else None,
     )
     files = {
         "documents_from": request.new,
@@ -602,6 +658,19 @@ def _evaluated(folder: Path, request: Request) -> Evaluation:
     }
     found.about.update({name: str(file) for name, file in files.items() if file is not None})
     return found
+
+
+def _announce_fits(about: Mapping[str, Any], request: Request, training: Corpus | None) -> None:
+    """Say how many fits will be made, and how long each of them takes.
+
+    Raises:
+        InputError: the training documents are not available.
+    """
+    if training is None and request.new is not None:
+        raise InputError("the training documents are not available, so `stability` cannot fit the model again")
+    seconds = about.get("training_seconds")
+    each = f", about {seconds:.0f} seconds each" if isinstance(seconds, int | float) else ""
+    logger.info("fitting the model %d times more%s", request.stability * len(request.vary), each)
 
 
 def _earlier(about: dict[str, Any]) -> dict[str, Any]:

@@ -330,6 +330,18 @@ INTERPOLATION = Phrase(
     "A 列和 B 列是两篇文档，中间各列是模型的隐空间中从 A 到 B 的直线上间隔相等的点。每一列显示模型认为该处的文档会有的"
     "主题和词。词的颜色是使它概率最大的那个主题的颜色。",
 )
+RETURNING = Phrase(
+    "Rows: the topics of the model, those that return most often on top, with the share of fits in which they return. "
+    "Columns: further fits with another seed, another order of the documents, or a bootstrap sample. The colour is the "
+    "similarity to the partner in that fit, matched one to one. A dot marks similarities below {threshold:g}, with "
+    "which a topic does not return.",
+    "行：模型的主题，重现最多的在最上面，并标出重现的训练所占比例。列：换随机种子、换文档顺序或用自助抽样的再次训练。"
+    "颜色表示与该次训练中一一配对的主题的相似度。圆点表示相似度低于 {threshold:g}，即主题没有重现。",
+)
+VARIED = {
+    "seed": Phrase("seed", "随机种子"), "order": Phrase("order", "文档顺序"),
+    "bootstrap": Phrase("bootstrap", "自助抽样"),
+}  # fmt: skip
 SIMILARITY_NOTE = Phrase(
     "1 minus the distance of two topics: half of it is that of their words, and half that of the documents that "
     "contain them. The tree joins the most similar topics first.",

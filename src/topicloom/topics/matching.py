@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import InputError, SettingError
 from ..messages import counted
 from ..metrics import jensen_shannon
+from ..metrics.stability import characteristic_words
 from ..ranking import names_or_numbers
 from .table import Table
 
@@ -204,9 +205,9 @@ def match(
     n_new, n_only_old = len(vocabulary), len(old_vocabulary) - len(shared)
     only_old = np.setdiff1d(np.arange(len(old_vocabulary)), theirs)
     one = np.zeros((len(components), n_new + n_only_old))  # over the words of the new run, and then the others
-    one[:, :n_new] = _characteristic(components)
+    one[:, :n_new] = characteristic_words(components)
     other = np.zeros((len(old_components), n_new + n_only_old))
-    characteristic = _characteristic(old_components)
+    characteristic = characteristic_words(old_components)
     other[:, ours], other[:, n_new:] = characteristic[:, theirs], characteristic[:, only_old]
     similarity = 1 - jensen_shannon(one, other)
     gains = np.where(similarity >= threshold, similarity - threshold + 1e-9, 0)
@@ -257,13 +258,3 @@ def _shared_words(n_shared: int, probability: tuple[float, float]) -> str:
     new, old = (f"{100 * part:.0f} %" for part in probability)
     words = counted(n_shared, "word")
     return f"{words} in common, with {new} of the probability in the new topics and {old} in the old ones"
-
-
-def _characteristic(topics: Array) -> Array:
-    """Return what distinguishes each topic from the mean of all, (K, V); a topic that equals the mean is returned."""
-    p = topics.astype(np.float64)
-    p /= np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
-    excess: Array = p * np.log(np.maximum(p, 1e-300) / np.maximum(p.mean(axis=0), 1e-300)).clip(0)
-    flat = excess.sum(axis=1) < 1e-9
-    excess[flat] = p[flat]
-    return excess

@@ -73,6 +73,7 @@ class SavedTopics:
         names: the name that each topic was given, None for one without; None if no topic was named.
         spellings: how texts write words whose form in the vocabulary is another one: {"strasse": "straße"}.
         n_documents: the number of training documents that are not empty; None if it is not known.
+        agreement_: (K,) for an ensemble, the share of its fits that have each topic; None for other models.
     """
 
     components: npt.NDArray[Any]
@@ -81,6 +82,7 @@ class SavedTopics:
     names: list[str | None] | None = None
     spellings: Mapping[str, str] = field(default_factory=dict)
     n_documents: int | None = None
+    agreement_: npt.NDArray[Any] | None = None
 
     @cached_property
     def words(self) -> list[str]:
@@ -197,6 +199,7 @@ def read_topics(directory: str | Path) -> SavedTopics:
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
+            agreement = file.get_tensor("agreement") if "agreement" in file.keys() else None  # noqa: SIM118
     except OSError as error:
         raise ModelFileError.unreadable(folder / WEIGHTS, error) from None
     except SafetensorError as error:
@@ -212,7 +215,8 @@ def read_topics(directory: str | Path) -> SavedTopics:
     if names is not None and (not isinstance(names, list) or len(names) != len(components)):
         raise ModelFileError.of(folder / CONFIG, "is damaged: its topics and their names differ in number")
     try:
-        return SavedTopics(components, words, counts, names, read_spellings(config), config["n_documents"])
+        known = agreement if agreement is not None and agreement.shape == (len(components),) else None
+        return SavedTopics(components, words, counts, names, read_spellings(config), config["n_documents"], known)
     except ValueError as error:
         raise ModelFileError.of(folder / CONFIG, f"is damaged: {error}") from None
 
@@ -443,10 +447,14 @@ _MORE_TOPICS = re.compile(r"topics-\d+\.png")  # further pages, if there are too
 PAGE = "explorer.html"
 TRAINING_OPTIONS = "train.yaml"
 ANSWERS = "language_model.json"  # what language models said about the topics
+REFITS, RETURNS = "refits", "stability.png"  # the topics of further fits, and a picture of those that return
 _TABLES = (TOPICS, "doc_topics.csv", "doc_topics.parquet", METRICS)
 RUN_FILES = frozenset(
-    {"model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, TRAINING_OPTIONS, ANSWERS, *PICTURES}
-)
+    {
+        "model", DOCUMENTS, *_TABLES, PAGE, INDEX, LOG, NEW_LOG, CHECKPOINTS, STATE, TRAINING_OPTIONS, ANSWERS, REFITS,
+        RETURNS, *PICTURES,
+    }
+)  # fmt: skip
 
 
 def is_run_file(name: str) -> bool:

@@ -374,6 +374,7 @@ class Topic(TypedDict):
     share: float | None  # the mean of theta over the documents; None if it is not known
     words: list[str]
     sentence: NotRequired[str | None]  # what a language model wrote about it
+    agreement: NotRequired[float]  # the share of the fits of an ensemble that have it
 
 
 def with_covariates(columns: Mapping[str, Any], documents: DocumentTopics) -> dict[str, Any]:
@@ -440,6 +441,10 @@ def describe(
     if any(sentences):
         for row, sentence in zip(rows, sentences, strict=True):
             row["sentence"] = sentence
+    agreement = getattr(topics, "agreement_", None)  # of an ensemble
+    if agreement is not None:
+        for row, share in zip(rows, agreement, strict=True):
+            row["agreement"] = round(float(share), 6)
     return rows
 
 
@@ -455,10 +460,13 @@ def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics,
         file.write(BOM if excel else "")
         table = csv.writer(file, lineterminator="\n")
         named = any(topic["name"] is not None for topic in topics)
-        table.writerow(["topic", "share", "documents", "words", *(["name"] if named else [])])
+        agreed = any("agreement" in topic for topic in topics)
+        further = [*(["name"] if named else []), *(["agreement"] if agreed else [])]
+        table.writerow(["topic", "share", "documents", "words", *further])
         for topic in topics:
             row = [topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])]
             row += [topic["name"]] if named else []
+            row += [topic["agreement"]] if agreed else []
             table.writerow(map(as_text_cell, row) if excel else row)
 
 

@@ -36,7 +36,7 @@ if _TYPE_CHECKING:
     from .networks import diagram
     from .over_time import group_table, trend_lines, trend_stream
     from .style import fonts_for, save, save_pages, svg
-    from .topic_words import similarity_map, topic_pages, word_clouds
+    from .topic_words import returning_topics, similarity_map, topic_pages, word_clouds
 
 _MODULES = {
     "KINDS": "gallery",
@@ -52,6 +52,7 @@ _MODULES = {
     "kind_named": "gallery",
     "loss_curve": "curves",
     "quality_curve": "curves",
+    "returning_topics": "topic_words",
     "save": "style",
     "save_pages": "style",
     "similarity_map": "topic_words",
@@ -79,6 +80,7 @@ __all__ = [
     "kind_named",
     "loss_curve",
     "quality_curve",
+    "returning_topics",
     "save",
     "save_pages",
     "similarity_map",

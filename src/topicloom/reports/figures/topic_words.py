@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from ...errors import InputError, MissingExtraError
-from ..wording import BARS, CLOUDS, SIMILARITY, TOPIC, Language, characters
+from ..wording import BARS, CLOUDS, RETURNING, SIMILARITY, TOPIC, VARIED, Language, characters
 from .style import (
     BLACK,
     BLUE,
@@ -223,6 +223,95 @@ def similarity_map(
     bar.tick_params(labelsize=7)
     pad = 6 if language == "zh" else 4  # Chinese characters reach below the line
     bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=pad)
+    set_fonts(figure, fonts)
+    return figure
+
+
+def returning_topics(
+    similarity: Mapping[str, npt.ArrayLike],
+    names: Sequence[str],
+    *,
+    threshold: float = 0.4,
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
+) -> Figure:
+    """Draw in which further fits of a model its topics return: a row for each topic, and a column for each fit.
+
+    Args:
+        similarity: for "seed", "order" and "bootstrap", or some of them, the similarities (K, R) of the topics and
+            their partners in R further fits, as `Evaluation.stability` has them.
+        names: the K names of the topics.
+        threshold: the similarity from which on a topic returns.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
+
+    Raises:
+        InputError: the sizes do not match, or `font` is not installed.
+        SettingError: there is no such language.
+
+    Examples:
+        >>> import topicloom as tl
+        >>> figure = tl.figures.returning_topics({"seed": [[0.9, 0.8], [0.7, 0.1]]}, ["art", "sport"])
+        >>> len(figure.axes)
+        2
+    """
+    groups = {vary: np.asarray(each, np.float64) for vary, each in similarity.items()}
+    n_topics = len(names)
+    if not groups or any(each.ndim != 2 or len(each) != n_topics or not each.size for each in groups.values()):
+        shapes = ", ".join(str(each.shape) for each in groups.values()) or "none"
+        raise InputError(f"the similarities of {n_topics} topics have the shapes {shapes}; make them (K, R)")
+    values = np.concatenate(list(groups.values()), axis=1)  # (K, R of all kinds)
+    shares = (values >= threshold).mean(axis=1)
+    order = np.lexsort((-values.mean(axis=1), -shares)).tolist()
+    language = label_language(language, font)
+    note = RETURNING(language, threshold=threshold)
+    fonts = fonts_for([*names, note, *characters(language)], font)
+    cell = min(max(_MAP_SIDE / n_topics, 0.15 if n_topics <= _MOST_NAMED else 0.05), 0.3)
+    n_fits, gap = values.shape[1], 0.5  # a gap of half a cell between kinds of fits
+    across = max(cell, 0.28) * (n_fits + gap * (len(groups) - 1))
+    side, left = cell * n_topics, 0.6
+    width, height = max(left + across + _NAMES_WIDTH + _SCALE_WIDTH, 5.0), side + 0.5
+    figure = noted(width, height, note)
+    full = figure.get_figheight()
+    bottom = full - 0.4 - side
+    field = figure.add_axes((left / width, bottom / full, across / width, side / full))
+    field.set_xlim(-0.5, n_fits - 0.5 + gap * (len(groups) - 1))
+    field.set_ylim(n_topics - 0.5, -0.5)
+    style: dict[str, Any] = {"fontsize": min(8.0, 0.62 * 72 * cell), "fontfamily": fonts, "color": BLACK}
+    image, first = None, 0.0
+    for vary, each in groups.items():
+        extent = (first - 0.5, first + each.shape[1] - 0.5, n_topics - 0.5, -0.5)
+        image = field.imshow(
+            each[order], cmap="Blues", vmin=0, vmax=1, interpolation="nearest", aspect="auto", extent=extent
+        )
+        rows, columns = np.nonzero(each[order] < threshold)
+        field.plot(columns + first, rows, ".", color=GREY, markersize=min(3.0, 20 * cell))
+        title = VARIED[vary](language) if vary in VARIED else vary
+        field.text(first - 0.5, -0.6, title, va="bottom", parse_math=False, **style | {"fontsize": 8, "color": GREY})
+        first += each.shape[1] + gap
+    field.set_xlim(-0.5, first - gap - 0.5)
+    field.set_ylim(n_topics - 0.5, -0.5)
+    field.set_xticks([])
+    field.set_yticks([])
+    for edge in field.spines.values():
+        edge.set_visible(False)
+    for place, topic in enumerate(order):
+        if n_topics <= _MOST_NAMED or place % (n_topics // 40 + 1) == 0:
+            field.text(-0.7, place, f"{shares[topic]:.0%}", va="center", ha="right", **style)
+            name = shortened(names[topic], 34)
+            field.text(first - gap - 0.3, place, name, va="center", parse_math=False, **style)
+    assert image is not None
+    bar = figure.add_axes(
+        (
+            (width - _SCALE_WIDTH + 0.1) / width,
+            (bottom + side - min(side, 2.0)) / full,
+            0.12 / width,
+            min(side, 2) / full,
+        )
+    )
+    figure.colorbar(image, cax=bar)
+    bar.tick_params(labelsize=7)
+    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=6 if language == "zh" else 4)
     set_fonts(figure, fonts)
     return figure
 

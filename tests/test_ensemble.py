@@ -1,0 +1,123 @@
+"""Ensembles: which topics of several fits become one, what is kept, and that the result is a model like any other."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import topicloom as tl
+from command_line import call, refused
+from topicloom.errors import InputError
+from topicloom.metrics import topic_similarity
+from topicloom.models.ensemble import cluster_topics
+
+RANDOM = np.random.default_rng(0)
+PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_words=120, n_topics=4, random_state=1)
+
+
+def noisy(topics, weight=0.2):
+    return (1 - weight) * topics + weight * RANDOM.dirichlet(np.full(topics.shape[1], 0.1), len(topics))
+
+
+def test_planted_topics_are_found_in_shuffled_fits():
+    topics = RANDOM.dirichlet(np.full(300, 0.03), 8)
+    orders = [RANDOM.permutation(8)[:7] for _ in range(5)]  # one topic is missing in each fit
+    fits = [np.concatenate([noisy(topics[order]), RANDOM.dirichlet(np.full(300, 0.03), 2)]) for order in orders]
+    found = cluster_topics(fits, 0.4)
+    expected = {
+        tuple((fit, list(order).index(topic)) for fit, order in enumerate(orders) if topic in order)
+        for topic in range(8)
+    }
+    several = [each for each in found if len(each.members) > 1]
+    assert {tuple(each.members) for each in several} == expected
+    assert len(found) == 8 + 10  # and the topics that are in no other fit
+    for each in several:
+        pairs = [(a, b) for a in each.members for b in each.members if a < b]
+        values = [similarity_in(fits, a, b) for a, b in pairs]
+        assert each.similarity == pytest.approx(np.mean(values))
+
+
+def similarity_in(fits, a, b):
+    return topic_similarity(fits[a[0]], fits[b[0]])[a[1], b[1]]
+
+
+def test_no_cluster_has_two_topics_of_a_fit():
+    topic = RANDOM.dirichlet(np.full(100, 0.05), 1)
+    fits = [noisy(np.concatenate([topic, topic, RANDOM.dirichlet(np.full(100, 0.05), 3)])) for _ in range(3)]
+    for each in cluster_topics(fits, 0.1):
+        assert len({fit for fit, _ in each.members}) == len(each.members)
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return [tl.LDA(4, epochs=8, random_state=seed).fit(PLANTED.corpus) for seed in range(3)]
+
+
+def test_an_ensemble_is_the_mean_of_topics_that_agree(fits, tmp_path):
+    corpus = PLANTED.corpus
+    model = tl.Ensemble(model="lda:epochs=8", n_topics=4, n_fits=3, random_state=0).fit(corpus)
+    clusters = [c for c in cluster_topics([fit.components_ for fit in fits], 0.4) if len(c.members) >= 2]
+    means = [np.mean([fits[fit].components_[topic] for fit, topic in c.members], axis=0) for c in clusters]
+    np.testing.assert_allclose(model.components_, means, atol=1e-6)
+    np.testing.assert_allclose(model.agreement_, [len(c.members) / 3 for c in clusters])
+    assert [row["epoch"] for row in model.history_] == [1, 2, 3]
+    same = tl.Ensemble.of(fits, corpus)
+    np.testing.assert_array_equal(same.components_, model.components_)
+    model.save(tmp_path / "model")
+    loaded = tl.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(corpus), model.transform(corpus))
+    np.testing.assert_array_equal(loaded.agreement_, model.agreement_)
+    edited = loaded.merge([0, 1])
+    assert edited.base_.agreement_ is not None
+    assert edited.transform(corpus).shape == (300, len(model.components_) - 1)
+
+
+def test_an_interrupted_ensemble_goes_on_with_its_fits(tmp_path, interrupted_after):
+    corpus, states = PLANTED.corpus, []
+
+    class Keep(tl.Callback):
+        def on_state(self, state):
+            states.append(state.snapshot())
+
+    whole = tl.Ensemble(model="lda:epochs=2", n_topics=4, n_fits=3, random_state=0, min_similarity=0.1)
+    whole.fit(corpus, callbacks=[Keep()])
+    again = tl.Ensemble(model="lda:epochs=2", n_topics=4, n_fits=3, random_state=0, min_similarity=0.1)
+    again.fit(corpus, resume_from=states[1])
+    np.testing.assert_array_equal(again.components_, whole.components_)
+    assert len(states) == 3
+
+
+def test_mistakes_are_said(fits):
+    corpus = PLANTED.corpus
+    other = tl.LDA(2, epochs=1, random_state=0).fit([["a", "b"], ["c", "d"]] * 3)
+    for make, message in (
+        (lambda: tl.Ensemble.of(fits[:1], corpus), "two fitted models"),
+        (lambda: tl.Ensemble.of([fits[0], other], corpus), "same words"),
+        (lambda: tl.Ensemble.of(fits, corpus, min_similarity=1.0), "min_similarity"),
+        (lambda: tl.Ensemble(model="ensemble").fit(corpus), "ensemble of ensembles"),
+        (lambda: tl.Ensemble(model="ldda").fit(corpus), "did you mean"),
+        (lambda: tl.Ensemble(model="lda:epochs=1").partial_fit(corpus), "partial_fit"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make()
+
+
+def test_an_ensemble_is_trained_on_the_command_line(tmp_path):
+    texts = tmp_path / "texts.txt"
+    lines = ["cat dog mouse bird", "rain sun snow wind", "bank loan price money"] * 12
+    texts.write_text("\n".join(lines) + "\n")
+    run = tmp_path / "run"
+    options = ["--model", "lda", "--topics", 3, "--epochs", 5, "--max-df", "1.0", "--min-df", 1, "--no-explorer"]
+    made = call("train", texts, *options, "--ensemble", 3, "--out", run, "--quiet", "--set", "alpha=0.2")
+    assert made.exit_code == 0, made.output
+    model = tl.load(run)
+    assert (type(model).__name__, model.n_fits) == ("Ensemble", 3)
+    assert dict(part.split("=") for part in model.model.partition(":")[2].split("+")) == {"epochs": "5", "alpha": "0.2"}
+    shown = json.loads(call("topics", run, "--json").stdout)["topics"]
+    assert [each["agreement"] for each in shown] == pytest.approx(model.agreement_.tolist())
+    repeated = call("train", "--config", run / "train.yaml", "--out", tmp_path / "again", "--quiet", "--no-explorer")
+    assert repeated.exit_code == 0, repeated.output
+    np.testing.assert_array_equal(tl.load(tmp_path / "again").components_, model.components_)
+    refused("train", texts, "--ensemble", 3, "--continue", run, says=["--ensemble"])
