@@ -27,6 +27,7 @@ from topicloom.topics.shares import (
     groups_of,
     normal_scores,
     quantile_groups,
+    theta_errors,
     words_of_groups,
 )
 from topicloom.topics.trends import over_time, topic_bursts, topic_trends, within_periods
@@ -225,6 +226,27 @@ def test_intervals_contain_the_share_as_often_as_they_say(n_docs):
         found = group_shares(theta, np.zeros(n_docs, int), 1, n_samples=300, random_state=seed)
         hits.append((found.low[0] <= alpha / 3) & (alpha / 3 <= found.high[0]))
     assert 0.9 < np.mean(hits) < 0.975
+
+
+def test_errors_of_theta_are_those_of_drawn_tokens():
+    random = np.random.default_rng(0)
+    alpha, sizes, groups = np.array([0.2, 0.5, 0.3]), random.integers(3, 30, 60), np.repeat([0, 1], [20, 40])
+    misses, expected = [], []
+    for _ in range(400):
+        true = random.dirichlet(alpha, 60)
+        tokens = np.array([random.multinomial(size, row) for size, row in zip(sizes, true, strict=True)])
+        theta = (tokens + alpha) / (sizes + 1)[:, None]
+        misses.append([(theta - true)[groups == group].mean(axis=0) for group in (0, 1)])
+        expected.append(theta_errors(theta, sizes, groups, 2) ** 2)
+    np.testing.assert_allclose(np.sqrt(np.mean(expected, axis=0)), np.std(misses, axis=0), rtol=0.12)
+
+
+def test_tables_over_time_have_both_standard_errors():
+    theta = np.random.default_rng(0).dirichlet(np.full(3, 0.3), 40)
+    found = over_time(theta, days(*["2024-01-05"] * 20, *["2024-02-05"] * 20), "month", n_tokens=np.full(40, 10))
+    row = next(found.table([1]).rows())
+    assert row["sampling_error"] == pytest.approx(theta[:20, 1].std(ddof=1) / np.sqrt(20))
+    assert row["theta_error"] == pytest.approx(np.sqrt((theta[:20, 1] * (1 - theta[:20, 1]) / 11).sum()) / 20)
 
 
 def test_intervals_do_not_leave_the_range_of_shares():

@@ -444,12 +444,27 @@ def _show_group_shares(
         for row in shares.rows()
     )
     print_table([column, "share", "interval", "documents", f"words typical of topic {topic}, {name}"], rows)
+    if sentence := _error_sentence(shares):
+        logger.info("%s", sentence)
     if documents is not None:
         lines = (
             [row["period"], row["id"], _share(row["share"]), _text(row["text"]) or " ".join(row["words"])]
             for row in documents.rows()
         )
         print_table(["period", "document", "share", "text"], lines)
+
+
+def _error_sentence(shares: Table) -> str:
+    """Return how large the standard errors of a topic's shares are, in a sentence; "" if they are not known."""
+    pairs = [(row.get("sampling_error"), row.get("theta_error")) for row in shares.rows()]
+    known = [pair for pair in pairs if None not in pair]
+    if not known:
+        return ""
+    sampling, theta = (sorted(column)[len(known) // 2] for column in zip(*known, strict=True))
+    return (
+        f"standard errors of a share (median): {100 * sampling:.2f} points by the choice of documents, which the "
+        f"intervals describe, and at least {100 * theta:.2f} by the uncertainty of theta"
+    )
 
 
 def _matches(table: Table) -> dict[str, Any]:

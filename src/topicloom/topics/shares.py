@@ -41,12 +41,17 @@ class GroupShares(NamedTuple):
         mean: (G, K) the mean of theta over the documents of a group; NaN where a group has no document.
         low, high: (G, K) the interval of this mean; NaN where a group has fewer than two documents.
         n_docs: (G,) the number of documents.
+        sampling_error: (G, K) the standard error of the mean by the choice of documents; NaN with fewer than two.
+        theta_error: (G, K) the least standard error by the uncertainty of theta (`theta_errors`); None if it is not
+            known.
     """
 
     mean: Array
     low: Array
     high: Array
     n_docs: Array
+    sampling_error: Array | None = None
+    theta_error: Array | None = None
 
 
 def group_shares(
@@ -85,6 +90,7 @@ def group_shares(
     order = np.argsort(groups, kind="stable")
     bounds = np.searchsorted(groups[order], np.arange(n_groups + 1))
     variance, rest = np.zeros(n_topics), np.zeros(n_topics)
+    errors = np.full((n_groups, n_topics), np.nan)
     for group, (start, end) in enumerate(pairwise(bounds)):
         if end == start:
             continue
@@ -94,13 +100,43 @@ def group_shares(
             deviations = _bootstrap_deviations(rows, n_samples, random)  # (n_samples, K)
             ends = np.quantile(deviations, [(1 - level) / 2, (1 + level) / 2], axis=0)
             low[group], high[group] = np.clip(mean[group] + ends, 0, 1)
-            variance += len(rows) * rows.var(axis=0, ddof=1)
+            of_group = rows.var(axis=0, ddof=1)
+            errors[group] = np.sqrt(of_group / len(rows))
+            variance += len(rows) * of_group
             rest += (rows * (1 - rows)).sum(axis=0)
     n_docs = np.diff(bounds)
     # The expectations of these sums are phi and 1 - phi times the sum of m (1 - m), with m the true means.
     dispersion = np.divide(variance, variance + rest, out=np.zeros(n_topics), where=variance > 0)
     score_low, score_high = _score_interval(mean, dispersion / np.maximum(n_docs, 1)[:, None], level)
-    return GroupShares(mean, np.minimum(low, score_low), np.maximum(high, score_high), n_docs)
+    return GroupShares(mean, np.minimum(low, score_low), np.maximum(high, score_high), n_docs, errors)
+
+
+def theta_errors(theta: Array, n_tokens: Array, groups: Array, n_groups: int) -> Array:
+    """Return the least standard error of the mean of theta in each group that comes from theta itself, (G, K).
+
+    Theta is estimated from the tokens of a document. If the topic of each token were known, the variance of theta_dk
+    would be theta_dk (1 - theta_dk) / (N_d + 1), that of a Dirichlet distribution with the counts of N_d tokens. As the
+    topics of tokens are not known, the true variance is larger. The documents of a group are independent, given the
+    topics.
+
+    Args:
+        theta: (n_docs, K) topic shares.
+        n_tokens: (n_docs,) how many tokens of each document the model knows.
+        groups: (n_docs,) the group of each document; -1 for none.
+        n_groups: the number of groups G.
+
+    Returns:
+        standard errors; NaN for a group without documents.
+    """
+    inside = np.flatnonzero(groups >= 0)
+    n_docs = np.bincount(groups[inside], minlength=n_groups).astype(np.float64)
+    errors = np.empty((n_groups, theta.shape[1]))
+    for topic in range(theta.shape[1]):
+        shares = theta[inside, topic].astype(np.float64)
+        variance = shares * (1 - shares) / (n_tokens[inside] + 1)
+        sums = np.bincount(groups[inside], np.maximum(variance, 0), n_groups)
+        errors[:, topic] = np.divide(np.sqrt(sums), n_docs, out=np.full(n_groups, np.nan), where=n_docs > 0)
+    return errors
 
 
 def share_cells(shares: GroupShares, group: int, topic: int, names: Sequence[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_whole
 from .periods import Periods, periods_of
-from .shares import GroupShares, group_shares, holm, normal_scores, share_cells
+from .shares import GroupShares, group_shares, holm, normal_scores, share_cells, theta_errors
 from .table import Table
 
 Array = npt.NDArray[Any]
@@ -157,7 +157,9 @@ class OverTime:
     def table(self, topics: Sequence[int] | None = None) -> Table:
         """Return a row for each topic and period.
 
-        The columns are period, start, topic, name, share, low, high, documents and sparse.
+        The columns are period, start, topic, name, share, low, high, documents and sparse; and sampling_error and
+        theta_error, the standard errors by the choice of documents and, at least, by the uncertainty of theta
+        (`shares.theta_errors`), if the lengths of the documents are known.
 
         Args:
             topics: these topics only.
@@ -171,12 +173,20 @@ class OverTime:
         rows = [
             {
                 "period": labels[t], "start": days[t], **share_cells(self.shares, t, k, self.names),
-                "sparse": sparse[t],
+                "sparse": sparse[t], **self._errors(t, k),
             }
             for k in chosen
             for t in range(len(labels))
         ]  # fmt: skip
         return Table.of(rows, f"Shares of topics by {self.period}")
+
+    def _errors(self, period: int, topic: int) -> dict[str, float | None]:
+        """Return the cells of the standard errors."""
+        named = {"sampling_error": self.shares.sampling_error, "theta_error": self.shares.theta_error}
+        if any(each is None for each in named.values()):
+            return {}
+        cells = {name: float(each[period, topic]) for name, each in named.items() if each is not None}
+        return {name: value if np.isfinite(value) else None for name, value in cells.items()}
 
     def trend_table(self) -> Table:
         """Return a row for each topic, those that rise most first.
@@ -243,6 +253,7 @@ def over_time(
     end: Any = None,
     min_documents: int | None = None,
     empty: npt.NDArray[np.bool_] | None = None,
+    n_tokens: Array | None = None,
     names: Sequence[str] | None = None,
     level: float = 0.95,
     n_samples: int = 1000,
@@ -259,6 +270,7 @@ def over_time(
         min_documents: a period with fewer documents is sparse, and left out of the tests. None is a tenth of the
             median of all periods with documents, and at most 30.
         empty: (n_docs,) True for documents without a known word, which are left out.
+        n_tokens: (n_docs,) how many tokens of each document the model knows, for the uncertainty of theta.
         names: the K names of the topics.
         level: the probability of the intervals; the tests have the level 1 - `level`.
         n_samples: the number of bootstrap samples.
@@ -275,6 +287,8 @@ def over_time(
     shares = group_shares(
         theta, codes, len(periods.starts), level=level, n_samples=n_samples, random_state=random_state
     )
+    if n_tokens is not None:
+        shares = shares._replace(theta_error=theta_errors(theta, np.asarray(n_tokens), codes, len(periods.starts)))
     if min_documents is None:
         min_documents = _least_documents(shares.n_docs)
     sparse = shares.n_docs < min_documents

@@ -724,7 +724,8 @@ class Topics:
 
         return over_time(
             self.documents.theta, self.documents.times, period, bins=bins, start=start, end=end,
-            min_documents=min_documents, empty=self.documents.empty, names=self.names, level=level,
+            min_documents=min_documents, empty=self.documents.empty, n_tokens=self.corpus.counts.sum(axis=1),
+            names=self.names, level=level,
             n_samples=n_samples, random_state=random_state,
         )  # fmt: skip
 
