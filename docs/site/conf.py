@@ -69,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "topicloom"
 html_show_sourcelink = False
 html_copy_source = False
+html_search_scorer = "static/scorer.js"
 html_favicon = "static/icon.svg"
 mathjax_path = "mathjax/tex-svg-full.js"
 html_theme_options = {
