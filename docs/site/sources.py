@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"en": "", "zh": ".zh-CN"}  # what the names of files end with, before .md and .ipynb
 SECTIONS = ("learn", "how-to", "models", "reference", "evidence", "project")
 # The section for each heading of docs/README.md; any other heading belongs to "how-to", and these two list no pages.
-PLACES = {"First steps": "learn", "Learn": "learn", "How the models work": "models", "Trust": "evidence"}
+PLACES = {"First steps": "learn", "Lab notes": "evidence", "Trust": "evidence"}
 TERMS = ("Terms and symbols", "Measures in tables")
 TITLES = {
     "learn": ("Learn", "学习"),
