@@ -21,7 +21,8 @@ OUT = shared.RESULTS / "published.jsonl"
 PAGE = Path(__file__).with_name("published.md")
 # A second word is a recipe other than that of the model's own paper.
 MODELS = (
-    "ProdLDA", "ETM", "GSM", "GSM gsb", "GSM rsb", "DirichletVAE", "GMNTM", "GMNTM zll17", "NVLDA", "WLDA", "BATM", "NVDM",
+    "ProdLDA", "ETM", "GSM", "GSM gsb", "GSM rsb", "DirichletVAE", "GMNTM", "GMNTM zll17", "NVLDA", "WLDA", "BATM",
+    "NVDM",
 )  # fmt: skip
 CORPORA = ("20news-avitm", "20ng")
 K = 50

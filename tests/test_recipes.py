@@ -21,7 +21,8 @@ from topicloom.nn.encoders import BagEncoder
 from topicloom.nn.layers import CodeNorm, stick_breaking
 from topicloom.nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixturePrior
 from topicloom.nn.samplers import RefittedMixture
-from topicloom.nn.sparse import Batch
+from topicloom.nn.sparse import Batch, mixture_log_likelihood
+from topicloom.training.state import Adam, annealed
 
 Array = np.ndarray[Any, Any]
 CORPUS = synthetic_lda(n_docs=120, n_topics=4, n_words=60, doc_length=30).corpus
@@ -312,3 +313,57 @@ def test_the_recipe_of_zll17_has_the_parts_of_its_code():
     assert array(network.loss(batch).extras["mutual_distance"]) == pytest.approx(np.full(5, expected), rel=1e-4)
     network.eval()
     assert type(network.posterior(batch)) is GaussianPosterior
+
+
+# ETM: the constant in the logarithm, the initial weights, clipping and annealing.
+
+
+def test_the_recipe_of_etm_adds_the_authors_constant_in_training():
+    network = tl.ETM.as_published(4, embedding_size=8, **QUICK).fit(CORPUS).network_
+    theta, counts = np.random.default_rng(11).dirichlet(np.ones(4), 5), CORPUS.counts[:5].toarray()
+    p = theta @ array(network.topic_word())
+    for mode, constant in ((True, 1e-6), (False, 1e-10)):
+        score = network.decoder.train(mode).log_likelihood(torch.tensor(theta).float(), batch_of(counts))
+        assert array(score) == pytest.approx((counts * np.log(p + constant)).sum(1), rel=1e-6)
+    far = torch.zeros(1, 60)
+    assert float(mixture_log_likelihood(torch.ones(1, 1), far.mT, batch_of(np.ones((1, 60))), 1e-6)) == pytest.approx(
+        60 * np.log(1e-6), rel=1e-5
+    )
+
+
+def test_the_recipe_of_etm_begins_with_the_weights_of_linear_layers():
+    network = tl.ETM.as_published(4, embedding_size=30, **QUICK | {"learning_rate": 1e-9}).fit(CORPUS).network_
+    topics, layer = network.decoder.topics, network.encoder
+    for weights, bound in ((topics.word_vectors, 30**-0.5), (topics.topic_vectors, 30**-0.5), (layer.weight, 60**-0.5)):
+        assert np.abs(array(weights)).max() == pytest.approx(bound, rel=0.05)
+        assert array(weights).std() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
+def test_large_gradients_are_scaled_down():
+    random = np.random.default_rng(12)
+    weights = [torch.nn.Parameter(torch.zeros(size)) for size in (3, 5)]
+    gradients = [random.normal(size=size) for size in (3, 5)]
+    norm_of_all = np.sqrt(sum((gradient**2).sum() for gradient in gradients))
+    for clip, factor in ((0.5, 0.5 / norm_of_all), (1e3, 1.0), (None, 1.0)):
+        optimizer = Adam(weights, lr=1e-3, beta1=0.9, weight_decay=0.0, clip_norm=clip, fused=True)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = torch.tensor(gradient).float()
+        optimizer.step()
+        for moments, gradient in zip(optimizer.moments().values(), gradients, strict=True):
+            assert array(moments["exp_avg"]) == pytest.approx(0.1 * factor * gradient, rel=1e-4)
+
+
+def test_the_rate_is_annealed_as_in_the_code_of_etm():
+    losses = np.round(np.random.default_rng(13).normal(size=60).cumsum() + 50, 2).tolist()
+    rate, seen = 0.4, list[float]()
+    for loss in losses:
+        if len(seen) > 10 and loss > min(seen[:-10]) and rate > 1e-5:
+            rate /= 4
+        seen.append(loss)
+    assert annealed(0.4, losses) == pytest.approx(rate)
+    model = tl.GSM(4, schedule="anneal", **QUICK | {"epochs": 15, "learning_rate": 0.2}).fit(CORPUS)
+    lost = [row["validation_loss"] for row in model.history_]
+    rates = [row["learning_rate"] for row in model.history_]
+    assert rates == pytest.approx([annealed(0.2, lost[:epoch]) for epoch in range(15)])
+    with pytest.raises(InputError, match="`schedule='anneal'` needs at least two documents"):
+        tl.GSM(2, schedule="anneal").fit(CORPUS[:1])

@@ -152,12 +152,9 @@ class ECRTM(EmbeddedTopicModel, VariationalTopicModel):
 
     def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
         encoder = super().build_encoder(words, generator)
-        if self.encoder_input == "raw" and encoder.weight is not None:
+        if self.encoder_input == "raw":
             # As in the authors' code. With larger weights, the topics of raw counts are less coherent.
-            bound = len(words) ** -0.5
-            with torch.no_grad():
-                for parameter in (encoder.weight, encoder.bias):
-                    parameter.uniform_(-bound, bound, generator=generator)
+            encoder.start_as_linear(generator)
         return encoder
 
     def build_network(self, words: Words, generator: torch.Generator) -> ECRTMNetwork:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -41,8 +42,10 @@ from ..embeddings.word_vectors import Floats, KeyedVectors, WordVectors, as_word
 from ..errors import SettingError
 from ..metrics.cooccurrence import Vocabulary
 from ..nn.decoders import EmbeddedTopics, MixtureDecoder
+from ..nn.encoders import BagEncoder
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import laplace_dirichlet, standard_normal
+from ..nn.sparse import TINY
 from ..settings import AtLeastOne, DirichletParameter, Positive
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, NeuralTopicModel, UsedIf
@@ -207,6 +210,9 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
     The settings of word vectors are described in `help(topicloom.EmbeddedTopicModel)`, and those that the variational
     models share in `help(topicloom.VariationalTopicModel)`.
 
+    Text args:
+        likelihood_floor: the number that is added to each p(w | theta) in the loss. The code of ETM has 0.000001.
+
     Prior args:
         prior: the prior of a document's code. "laplace" approximates a Dirichlet with the parameter `alpha`; "standard"
             is the N(0, I) of the paper.
@@ -216,6 +222,9 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
     Training args:
         topic_gain: the factor by which topics are learned faster than the encoder. None is 0.8, or 0.2 if word vectors
             are given.
+        start_weights: the initial weights of the encoder's first layer, and of topic vectors and learned word vectors.
+            "normal" is that of the other models, with word vectors of unit scale. "linear" is that of linear layers of
+            PyTorch, as in the code of ETM, which are smaller.
 
     Attributes:
         word_embeddings_: the word vectors, (V, L) float32. If vectors were given, training starts from them in the
@@ -246,12 +255,22 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
         "batch_size": 1000,
         "learning_rate": 5e-3,
         "weight_decay": 1.2e-6,
+        "likelihood_floor": 1e-6,
+        "start_weights": "linear",
         "epochs": 150,
     }
 
     topic_gain: Positive | None = None  # type: ignore[assignment]  # the best factor depends on the word vectors
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: DirichletParameter = 0.3
+    likelihood_floor: Positive = TINY
+    start_weights: Literal["normal", "linear"] = "normal"
+
+    def build_encoder(self, words: Words, generator: torch.Generator) -> BagEncoder:
+        encoder = super().build_encoder(words, generator)
+        if self.start_weights == "linear":
+            encoder.start_as_linear(generator)
+        return encoder
 
     def nearest_words(self, topic: int, top_n: int = 10) -> list[str]:
         """Return the words whose vectors are nearest to the vector of a topic, by cosine similarity.
@@ -281,12 +300,14 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
         return self.topic_gain
 
     def build_network(self, words: Words, generator: torch.Generator) -> GaussianNetwork:
-        topics = self.topics_in_space(EmbeddedTopics, words, generator)
+        kind = partial(EmbeddedTopics, as_linear=self.start_weights == "linear")
+        topics = self.topics_in_space(kind, words, generator)
         if self.prior == "laplace":
             prior = laplace_dirichlet(torch.full((self.n_topics,), self.alpha))
         else:
             prior = standard_normal(self.n_topics)
-        return GaussianNetwork(MixtureDecoder(topics), prior, self, words, generator)
+        decoder = MixtureDecoder(topics, floor=self.likelihood_floor)
+        return GaussianNetwork(decoder, prior, self, words, generator)
 
     def adopt_network(self, network: TopicNetwork) -> None:
         super().adopt_network(network)

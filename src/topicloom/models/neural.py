@@ -126,13 +126,16 @@ class NeuralTopicModel(TopicModel):
         topic_scale: the standard deviation of the initial logits of the topics. None is sqrt(2 / (V + K)), or
             sqrt(1 / 3) in models with word vectors.
         schedule: the learning rate during training. "one_cycle" rises in the first tenth of the epochs and then falls
-            to almost zero; "constant" does not change.
+            to almost zero; "constant" does not change; "anneal" is divided by 4 after an epoch whose loss on held-out
+            documents exceeds the least of all but the last ten epochs before it, as in the code of ETM.
+        clip_norm: the largest Euclidean norm of the gradient of all weights. A larger gradient is scaled down to it.
+            None does not change gradients.
         weight_decay: the L2 penalty on all weights.
         beta1: Adam's decay rate of the mean gradient. A high rate such as .99 makes a high learning rate more stable.
         patience: stop after this many epochs without a lower loss on held-out documents, and restore the best weights.
             Epochs in which topics are removed or the divergence's weight rises do not count. None trains for all epochs
             on all documents.
-        validation_fraction: the share of the documents that are held out if `patience` is set.
+        validation_fraction: the share of the documents that are held out if `patience` is set, or with "anneal".
 
     Collapse args:
         code_norm: the batch normalisation of a document's code. "mean" normalises its location (the mean of a Gaussian,
@@ -190,6 +193,7 @@ class NeuralTopicModel(TopicModel):
     batch_size: AtLeastOne | None = None
     learning_rate: Positive = 1e-2
     schedule: Schedule = "one_cycle"
+    clip_norm: Positive | None = None
     weight_decay: NotNegative = 0.0
     beta1: Rate = 0.9
     patience: AtLeastOne | None = None
@@ -281,6 +285,7 @@ class NeuralTopicModel(TopicModel):
         return TrainingPlan(
             epochs=self.n_history_rows, learning_rate=self.learning_rate, schedule=self.schedule,
             weight_decay=self.weight_decay, beta1=self.beta1, kl_weight=self.divergence_weight, patience=self.patience,
+            clip_norm=self.clip_norm,
         )  # fmt: skip
 
     def stream_plan(self, epochs: int) -> TrainingPlan:
@@ -405,10 +410,11 @@ class NeuralTopicModel(TopicModel):
             readable = self.read_by(network, validation)
             held_out = BatchReader.of(readable, reader.batch_size, state.device, network.fields)
             return reader, held_out.without_empty()
-        if self.patience is None:
+        if self.patience is None and self.schedule != "anneal":
             return reader, None
         if reader.n_docs < 2:
-            raise InputError("`patience` needs at least two documents that are not empty")
+            needs = "`schedule='anneal'`" if self.patience is None else "`patience`"
+            raise InputError(f"{needs} needs at least two documents that are not empty")
         others, held_out = reader.split(self.validation_fraction, state.shuffle)
         state.keep_first_shuffle()
         return others.shared(), held_out

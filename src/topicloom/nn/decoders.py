@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .layers import ACTIVATIONS, Activation, FoldedNorm, linear, normal_parameter
-from .sparse import SparseCounts, mixture_log_likelihood, product_log_likelihood
+from .sparse import TINY, SparseCounts, mixture_log_likelihood, product_log_likelihood
 from .transport import squared_distances
 
 Criterion = Literal["cross_entropy", "bernoulli", "bce_softmax", "bce_sigmoid"]
@@ -126,6 +126,7 @@ class MixtureDecoder(Decoder):
 
     Args:
         topics: the logits.
+        floor: the number that is added to p(w | theta) in training. It keeps the logarithm finite.
 
     >>> import torch
     >>> decoder = MixtureDecoder(FreeTopics(torch.zeros(5), 2, torch.Generator().manual_seed(0)))
@@ -136,9 +137,9 @@ class MixtureDecoder(Decoder):
     1.0
     """
 
-    def __init__(self, topics: TopicLogits) -> None:
+    def __init__(self, topics: TopicLogits, *, floor: float = TINY) -> None:
         super().__init__()
-        self.topics = topics
+        self.topics, self.floor = topics, floor
         self._cached: Tensor | None = None
 
     def start_at(self, deviations: Tensor) -> None:
@@ -162,7 +163,7 @@ class MixtureDecoder(Decoder):
         return (theta @ self.topic_word()).clamp_min(torch.finfo(theta.dtype).tiny).log()
 
     def log_likelihood(self, theta: Tensor, counts: SparseCounts) -> Tensor:
-        return mixture_log_likelihood(theta, self.beta_t(), counts)
+        return mixture_log_likelihood(theta, self.beta_t(), counts, self.floor if self.training else TINY)
 
 
 class ProductDecoder(Decoder):
@@ -405,7 +406,10 @@ class EmbeddedTopics(TopicLogits):
         fixed: whether the word vectors stay at their initial values.
         gain: the factor from weights to topic vectors. A step of Adam changes a deviation in all L dimensions at once;
             without this factor, the steps are so large that topics of short texts are lost.
-        scale: the standard deviation of the initial deviations. None is sqrt(1 / 3), the value in the code of ETM.
+        scale: the standard deviation of the initial deviations. None is sqrt(1 / 3), the value in the code of ETM with
+            given word vectors of unit scale.
+        as_linear: whether topic vectors, and word vectors that are not given, start as the weights of linear layers of
+            PyTorch, U(-1/sqrt(L), 1/sqrt(L)), as in the code of ETM. `scale` then has no effect.
 
     >>> import torch
     >>> topics = EmbeddedTopics(torch.zeros(5), 2, 3, torch.Generator().manual_seed(0))
@@ -427,6 +431,7 @@ class EmbeddedTopics(TopicLogits):
         fixed: bool = False,
         gain: float = 0.2,
         scale: float | None = 0.5,
+        as_linear: bool = False,
     ) -> None:
         super().__init__(background, seeds)
         if word_vectors is None:
@@ -442,6 +447,12 @@ class EmbeddedTopics(TopicLogits):
         scale = (3**-0.5 if scale is None else scale) / gain * n_dimensions**-0.5
         self.weight = normal_parameter(n_topics, n_dimensions, scale=scale, generator=generator)
         self.gain = gain
+        if as_linear:
+            bound = n_dimensions**-0.5
+            with torch.no_grad():
+                self.weight.uniform_(-bound / gain, bound / gain, generator=generator)
+                if word_vectors is None:
+                    self.word_vectors.uniform_(-bound, bound, generator=generator)
 
     @property
     def topic_vectors(self) -> Tensor:

@@ -170,6 +170,14 @@ class BagEncoder(nn.Module):
             state_dict.pop(prefix + "weight", None)  # models of before have it, and did not use it
         super()._load_from_state_dict(state_dict, prefix, *others)
 
+    @torch.no_grad()
+    def start_as_linear(self, generator: torch.Generator) -> None:
+        """Draw the first layer's weights and bias as PyTorch does for a linear layer, U(-1/sqrt(V), 1/sqrt(V))."""
+        if self.weight is not None:
+            bound = len(self.weight) ** -0.5
+            for parameter in (self.weight, self.bias):
+                parameter.uniform_(-bound, bound, generator=generator)
+
     def n_tokens(self, batch: Batch) -> Tensor:
         """Return the number of tokens that the posterior of each document counts, (B,).
 

@@ -290,35 +290,36 @@ def _has_sampled_product(device: torch.device) -> bool:
 
 class _MixtureLogLikelihood(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
-        probability = counts.sampled_product(theta, beta_t) + TINY  # (N,)
+    def forward(ctx: Any, theta: Tensor, beta_t: Tensor, counts: SparseCounts, floor: float) -> Tensor:
+        probability = counts.sampled_product(theta, beta_t) + floor  # (N,)
         ctx.counts = counts
         ctx.save_for_backward(theta, beta_t, probability)
         return counts.sum_by_document(counts.values * probability.log())  # (B,)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         counts = ctx.counts
         theta, beta_t, probability = ctx.saved_tensors
         ratio = grad[counts.documents] * counts.values / probability  # (N,)
         theta_grad = counts.times(ratio, beta_t) if ctx.needs_input_grad[0] else None  # (B, K)
         beta_grad = counts.transposed_times(ratio, theta) if ctx.needs_input_grad[1] else None  # (V, K)
-        return theta_grad, beta_grad, None
+        return theta_grad, beta_grad, None, None
 
 
-def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts, floor: float = TINY) -> Tensor:
     """Return log p(x_d | theta_d) = sum_v x_dv log (theta_d beta)_v, up to the multinomial coefficient.
 
     Args:
         theta: (B, K), rows sum to 1.
         beta_t: (V, K), columns sum to 1: the transpose of beta, in which the numbers of a word are contiguous.
         counts: the counts x.
+        floor: a number that is added to each probability, so that its logarithm is finite.
 
     Returns:
         (B,), which can be differentiated once with respect to theta and beta_t.
     """
-    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, counts)  # type: ignore[no-untyped-call]
+    out: Tensor = _MixtureLogLikelihood.apply(theta, beta_t, counts, floor)  # type: ignore[no-untyped-call]
     return out
 
 

@@ -25,7 +25,7 @@ from ..nn.sparse import Batch
 from .batches import BatchReader
 from .callbacks import Callback, call_on_epoch, watched
 from .monitors import CollapseWatch, NotFinite, Sign, TooLittleMemory
-from .state import Adam, Row, Stage, Sums, TrainingPlan, TrainingState
+from .state import Adam, Row, Stage, Sums, TrainingPlan, TrainingState, annealed
 
 Monitor = Callable[[TopicNetwork], Row]
 Remedies = Callable[[Sign], str]
@@ -127,9 +127,11 @@ def _train_epoch(state: TrainingState, guard: _Guard, stage: Stage, after_batch:
     reader, options = guard.reader, guard.options
     players = _players(state, stage)
 
+    losses = [row["validation_loss"] for row in state.history] if plan.schedule == "anneal" and stage.recorded else []
+
     def rate_and_weight(number: int) -> tuple[float, float]:
         epochs_done = state.epoch + (number - 1) / len(reader)
-        return plan.rate(epochs_done), divergence_weight(plan, options, epochs_done)
+        return annealed(plan.rate(epochs_done), losses), divergence_weight(plan, options, epochs_done)
 
     network.train()
     rate, weight = rate_and_weight(state.batch)  # for a restored state that has no steps left in this epoch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -17,10 +17,12 @@ from ..errors import InputError, SettingError
 from ..nn.network import Loss, TopicNetwork
 from ..nn.sparse import Batch
 
-Schedule = Literal["one_cycle", "constant"]
+Schedule = Literal["one_cycle", "constant", "anneal"]
 Row = dict[str, Any]  # a row of the history: numbers, and lists of them
 Sums = dict[str, tuple[Tensor, int]]  # the sum of each term of the loss, and the number of its documents
 Moments = dict[str, Tensor]
+# The code of ETM divides the rate by 4 after an epoch whose loss exceeds the least of all but the last ten epochs.
+_ANNEALED_BY, _ANNEALED_AFTER, _LEAST_ANNEALED = 4.0, 10, 1e-5
 _COUNTERS = ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics")  # fields of TrainingState
 
 
@@ -31,7 +33,7 @@ class TrainingPlan:
     Attributes:
         epochs: the number of passes over the documents.
         learning_rate: the highest learning rate.
-        schedule: "one_cycle" or "constant"; see `rate`.
+        schedule: "one_cycle", "constant" or "anneal"; see `rate` and `annealed`.
         weight_decay: the L2 penalty on all weights.
         beta1: Adam's decay rate of the mean gradient.
         kl_weight: the weight of the divergence, or of the term that replaces it.
@@ -40,6 +42,7 @@ class TrainingPlan:
         first_epoch: the number of epochs that an earlier plan has trained. The schedule begins after them.
         cycle_end: the number of epochs after which the rate keeps its value; None for a cycle of all epochs.
         rate_factor: a factor of the learning rate.
+        clip_norm: the largest Euclidean norm of the gradient of all weights, or None. A larger gradient is scaled down.
 
     >>> plan = TrainingPlan(epochs=10, learning_rate=0.01)
     >>> plan.rate(epochs_done=1.0)  # the highest, after a tenth of the epochs
@@ -57,6 +60,7 @@ class TrainingPlan:
     first_epoch: int = 0
     cycle_end: int | None = None
     rate_factor: float = 1.0
+    clip_norm: float | None = None
 
     def rate(self, epochs_done: float) -> float:
         """Return the learning rate.
@@ -66,13 +70,31 @@ class TrainingPlan:
         restart (Loshchilov & Hutter 2017).
         """
         highest = self.learning_rate * self.rate_factor
-        if self.schedule == "constant":
+        if self.schedule != "one_cycle":
             return highest
         end = self.epochs if self.cycle_end is None else self.cycle_end
         progress = min(1.0, (epochs_done - self.first_epoch) / (end - self.first_epoch))
         if progress < 0.1:
             return highest * (0.04 + 0.96 * (1 - math.cos(math.pi * progress / 0.1)) / 2)
         return highest * (1e-4 + (1 - 1e-4) * (1 + math.cos(math.pi * (progress - 0.1) / 0.9)) / 2)
+
+
+def annealed(rate: float, losses: Sequence[float]) -> float:
+    """Return the learning rate after epochs with these losses on held-out documents, as the code of ETM sets it.
+
+    If the loss of an epoch is not the least so far, and exceeds the least of all but the last ten before it, the rate
+    is divided by 4, as long as it is above .00001.
+
+    >>> annealed(0.1, [5.0, *[6.0] * 10])  # ten epochs may be worse
+    0.1
+    >>> annealed(0.1, [5.0, *[6.0] * 11])
+    0.025
+    """
+    for epoch, loss in enumerate(losses):
+        before = losses[: max(0, epoch - _ANNEALED_AFTER)]
+        if before and loss > min(before) and rate > _LEAST_ANNEALED:
+            rate /= _ANNEALED_BY
+    return rate
 
 
 @dataclass(frozen=True)
@@ -356,7 +378,14 @@ def _optimizers(network: TopicNetwork, plan: TrainingPlan, device: torch.device)
     """Return an optimizer for each player."""
     fused = device.type in ("cpu", "cuda")  # otherwise Adam is slower than the forward pass of a wide first layer
     return [
-        Adam(player.parameters, lr=plan.learning_rate, beta1=plan.beta1, weight_decay=plan.weight_decay, fused=fused)
+        Adam(
+            player.parameters,
+            lr=plan.learning_rate,
+            beta1=plan.beta1,
+            weight_decay=plan.weight_decay,
+            clip_norm=plan.clip_norm,
+            fused=fused,
+        )
         for player in network.players()
     ]
 
@@ -389,6 +418,7 @@ class Adam:
         lr: the learning rate.
         beta1: the decay rate of the mean gradient.
         weight_decay: the L2 penalty on all weights.
+        clip_norm: the largest norm of the gradient of all weights, or None.
         fused: whether one kernel computes a step, which CPUs and CUDA support.
 
     Attributes:
@@ -400,11 +430,18 @@ class Adam:
     found_inf: Tensor | None = None
 
     def __init__(
-        self, parameters: Iterable[nn.Parameter], *, lr: float, beta1: float, weight_decay: float, fused: bool
+        self,
+        parameters: Iterable[nn.Parameter],
+        *,
+        lr: float,
+        beta1: float,
+        weight_decay: float,
+        clip_norm: float | None = None,
+        fused: bool,
     ) -> None:
         self.parameters = list(parameters)
         self.learning_rate, self.beta1, self.weight_decay = lr, beta1, weight_decay
-        self.fused = fused
+        self.clip_norm, self.fused = clip_norm, fused
         self.state: dict[nn.Parameter, Moments] = {}
 
     def zero_grad(self) -> None:
@@ -416,6 +453,8 @@ class Adam:
     def step(self) -> None:
         """Move the weights that have a gradient."""
         moving = [parameter for parameter in self.parameters if parameter.grad is not None]
+        if self.clip_norm is not None:
+            nn.utils.clip_grad_norm_(moving, self.clip_norm)
         moments = [self.state.get(parameter) or self._start(parameter) for parameter in moving]
         adam(
             list[Tensor](moving),
