@@ -45,6 +45,34 @@ def test_loss_curve_gives_every_scale_a_panel(epochs):
     assert panels(figures.loss_curve(rows("loss", epochs=epochs))) == [["loss"]]
 
 
+def test_loss_curve_compares_epochs_at_full_weight():
+    """The weight of the divergence rises until epoch 3, and topics are removed after epochs 2 and 4."""
+    history = [
+        {"epoch": epoch, "loss": 9.0 + epoch, "reconstruction": 8.0, "divergence": 4.0 / epoch,
+         "divergence_weight": min(1.0, epoch / 3), "n_topics": left}
+        for epoch, left in enumerate((32, 26, 26, 20, 20), start=1)
+    ]  # fmt: skip
+    figure = figures.loss_curve(history)
+    first = figure.axes[0]
+    assert panels(figure) == [["reconstruction + divergence", "reconstruction"], ["loss"], ["divergence"]]
+    assert first.lines[0].get_ydata().tolist() == [12.0, 10.0, 8 + 4 / 3, 9.0, 8.8]
+    labels = {round(text.get_position()[0], 1): text.get_text().strip() for text in first.texts}
+    assert labels == {2.5: "full weight, 26 topics left", 4.5: "20 topics left"}
+    dotted = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes]
+    assert dotted == [[2.5, 4.5]] * 3
+    titles, note = said(figure)
+    assert "so that epochs can be compared" in titles[0]
+    assert "it may rise although the model improves" in note
+    steady = [row | {"divergence_weight": 1.0, "n_topics": 20} for row in history]
+    assert panels(figures.loss_curve(steady)) == [["loss", "reconstruction"], ["divergence"]]
+
+
+def test_quality_curve_says_what_c_v_rewards():
+    history = rows("c_v", "c_npmi")
+    assert "C_v is also high for rare words that never occur together" in said(figures.quality_curve(history))[1]
+    assert "C_v" not in said(figures.quality_curve(rows("c_npmi")))[1]
+
+
 WATCHED = {
     "kl_per_dimension": [0.3, 0.1, 0.2],
     "active_units_by_divergence": 3,

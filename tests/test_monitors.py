@@ -197,3 +197,39 @@ def test_a_resumed_fit_holds_out_the_same_documents():
     resumed = tl.GSM(**settings).fit(CORPUS, resume_from=keeper.snapshots[1])
     assert np.array_equal(whole.components_, resumed.components_)
     assert [row["validation_loss"] for row in whole.history_] == [row["validation_loss"] for row in resumed.history_]
+
+
+@pytest.mark.skipif(find_spec("gensim") is None, reason="needs gensim, of the extra vectors")
+def test_vectors_of_the_same_texts_judge_topics():
+    corpus = tl.Corpus.from_texts(TEXTS, language="en", min_df=1)
+    model = tl.GSM(2, epochs=3, random_state=0).fit(corpus, monitor=["c_w2v"], monitor_every=3)
+    vectors = tl.train_word_vectors(corpus)
+    topics = model.topics(25)
+    means = []
+    for words in topics:
+        own = np.stack([vectors[word] for word in words[:10]])
+        centre = own.mean(0)
+        means.append((own @ centre / np.linalg.norm(own, axis=1) / np.linalg.norm(centre)).mean())
+    assert measured(model, "c_w2v") == [3]
+    assert model.history_[-1]["c_w2v"] == pytest.approx(np.mean(means), abs=1e-5)
+    with pytest.raises(InputError, match="c_w2v cannot be measured: the order of words is not known"):
+        tl.GSM(3, epochs=1).fit(PLANTED, monitor=["c_w2v"])
+
+
+def test_the_history_says_how_many_topics_are_left():
+    history = tl.GSM(3, epochs=10, random_state=0).fit(PLANTED).history_
+    left = [row["n_topics"] for row in history]
+    assert left[0] > 3 == left[-1]
+    assert left == sorted(left, reverse=True)
+    assert "n_topics" not in tl.GSM(3, epochs=1, spare_topics=0).fit(PLANTED).history_[0]
+
+
+def test_c_v_is_high_for_words_that_never_meet():
+    """The pictures say so: such words resemble each other, because none occurs with any other."""
+    random = np.random.default_rng(0)
+    common = [[f"c{word}" for word in random.integers(60, size=12)] for _ in range(300)]
+    texts = [[*tokens, f"r{number}"] if number < 10 else tokens for number, tokens in enumerate(common)]
+    rare, frequent = [f"r{number}" for number in range(10)], [f"c{number}" for number in range(10)]
+    c_v, c_npmi = (getattr(metrics, name)([rare, frequent], texts).per_topic for name in ("c_v", "c_npmi"))
+    assert c_npmi[0] < -0.9 < c_npmi[1]
+    assert c_v[0] > c_v[1] + 0.1

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
@@ -35,6 +35,7 @@ from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
 from ..display import html_table
 from ..distributed import current
 from ..embeddings.expansion import DocumentExpansion, given
+from ..embeddings.word_vectors import train_word_vectors
 from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
 from ..files import as_path, atomic_directory, system_error
 from ..messages import counted
@@ -336,8 +337,9 @@ class TopicModel(
             callbacks: objects that watch the training; see `topicloom.Callback`.
             monitor: measures of the topics that become columns of `history_`, taken on the documents of X. Any of
                 "document_npmi", "u_mass", "topic_uniqueness", "inverted_rbo" and "redundancy"; with texts or lists of
-                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci". "topic_diversity" is there anyway,
-                but not after every epoch of a model that changes slowly, unless it is asked for.
+                tokens, whose order is known, also "c_npmi", "c_v" and "c_uci", and "c_w2v", whose word vectors are
+                first trained on X. "topic_diversity" is there anyway, but not after every epoch of a model that changes
+                slowly, unless it is asked for.
             monitor_every: the number of epochs from one measurement to the next. The last epoch is always measured.
             validation: held-out documents, in any form that X can have. Their mean loss becomes the column
                 `validation_loss` of `history_`, and `patience` stops training by it. Without them, `patience` holds
@@ -387,7 +389,10 @@ class TopicModel(
                 n_rows = done + learner.rows_of(snapshot.continued.epochs)
             reference = CorpusReference(given(corpus), "the training corpus", total=sum_of_ranks())
             words = learner.vocabulary_, learner.word_counts_
-            topic_monitor = TopicMonitor(names, monitor_every, n_rows, reference, *words, seen=done)
+            vectors = partial(train_word_vectors, given(corpus))
+            topic_monitor = TopicMonitor(
+                names, monitor_every, n_rows, reference, *words, seen=done, word_vectors=vectors
+            )
             try:
                 learner.fit_corpus(corpus, callbacks, [topic_monitor] if names else [], snapshot, held_out)
             except BaseException as error:

@@ -85,6 +85,7 @@ _EXPLAINED = Phrase("{name}: {meaning}", "{name}：{meaning}")
 _TERM_NAMES = {
     "loss": Phrase("loss", "损失"),
     "reconstruction": Phrase("reconstruction", "重构误差"),
+    "unweighted": Phrase("reconstruction + divergence", "重构误差 + 散度"),
     "validation_loss": Phrase("validation loss", "留出文档的损失"),
     "divergence": Phrase("divergence", "与先验的散度"),
     "separation": Phrase("separation", "分离项"),
@@ -99,6 +100,10 @@ _TERM_NAMES = {
 }
 _TERM_MEANINGS = {  # The terms of a user's own model have none.
     "loss": Phrase("what training minimises, all terms together", "训练要降到最低的量，即各项之和"),
+    "unweighted": Phrase(
+        "both with their full weight, whatever their weights in training are, so that epochs can be compared",
+        "两者都取全部权重，与训练中的权重无关，因此各轮次可以比较",
+    ),
     "reconstruction": Phrase(
         "how surprising the words of a document are, given its topics", "已知文档的主题时，其中的词有多出乎意料"
     ),
@@ -158,6 +163,7 @@ _AXES = {
     "c_v": Phrase("coherence, C_v", "一致性，C_v"),
     "c_uci": Phrase("coherence, UCI", "一致性，UCI"),
     "u_mass": Phrase("coherence, UMass", "一致性，UMass"),
+    "c_w2v": Phrase("coherence, C_w2v", "一致性，C_w2v"),
     "topic_diversity": _DIVERSITY,
     "topic_uniqueness": _DIVERSITY,
     "inverted_rbo": _DIVERSITY,
@@ -240,6 +246,19 @@ LOSS = Phrase(
     "If the loss still falls at the end, more epochs may help. Its size depends on the length of the texts, and says "
     "nothing by itself.",
     "如果损失到最后仍在下降，增加轮次可能有帮助。损失的大小取决于文本的长度，数值本身不说明好坏。",
+)
+CHANGING_LOSS = Phrase(
+    "The weights in the loss change during training, so it may rise although the model improves; compare epochs by the "
+    "first panel. Dotted lines are events: the removal of spare topics, and the end of the rise of the divergence's "
+    "weight.",
+    "损失中的权重在训练中会变，因此模型在改进时损失也可能上升；请看第一个图框来比较各轮次。点线是训练中的事件：移除备用主题，散度的权重升到最高。",
+)
+TOPICS_LEFT = Phrase("{n} topics left", "剩 {n} 个主题")
+FULL_WEIGHT = Phrase("full weight", "权重最高")
+C_V = Phrase(
+    "C_v is also high for rare words that never occur together, because they are alike in that. It can therefore fall "
+    "while topics improve; read NPMI beside it.",
+    "对于从不一起出现的罕见词，C_v 也会很高，因为它们在这一点上相似。因此主题变好时 C_v 也可能下降，请与 NPMI 一起看。",
 )
 COLLAPSE = Phrase(
     "Collapse means that all documents get the same topics, or that topics have the same words. A good training ends "

@@ -250,6 +250,8 @@ def _end_epoch(
             raise TrainingDivergedError(f"training stopped {where}: the loss is not finite")
     for monitor in monitors:
         row |= evaluated(state.network, state.device, monitor) if _is_due(state, plan, monitor) else {}
+    if state.n_topics:
+        row["n_topics"] = state.n_topics  # spare topics are removed during training
     row = current().value_of_first(row)
     if stage.recorded:
         row |= state.network.adapt(row)

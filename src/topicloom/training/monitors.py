@@ -7,7 +7,7 @@ measure shows all of this, so the collapse watch takes several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -109,6 +109,8 @@ class TopicMonitor:
         vocabulary: the V words.
         word_counts: (V,) tokens of each word.
         seen: the number of earlier epochs, if training continues from a checkpoint.
+        word_vectors: returns vectors of the words, trained on the documents of `reference`, for the measures that need
+            them. It is called once, before training.
 
     Raises:
         SettingError: a name is unknown, or `every` is not a whole number above 0.
@@ -124,13 +126,16 @@ class TopicMonitor:
         vocabulary: Sequence[str],
         word_counts: npt.NDArray[Any],
         seen: int = 0,
+        word_vectors: Callable[[], Any] = lambda: None,
     ) -> None:
         self.names = check_monitors(names, every)
         self.every, self.n_epochs, self.seen = every, n_epochs, seen
         self.reference, self.vocabulary, self.word_counts = reference, np.array(vocabulary, dtype=object), word_counts
         for name in self.names:
-            if "token order" in CATALOGUE[name].needs and reference.order_unknown is not None:
+            if {"token order", "word vectors"} & CATALOGUE[name].needs and reference.order_unknown is not None:
                 raise InputError(f"{name} cannot be measured: {reference.order_unknown}")
+        needs_vectors = any("word vectors" in CATALOGUE[name].needs for name in self.names)
+        self.word_vectors = word_vectors() if needs_vectors else None
 
     def __call__(self, network: TopicNetwork) -> dict[str, Any]:
         """Measure a network after an epoch.
@@ -143,7 +148,7 @@ class TopicMonitor:
             return {}
         topic_word = network.topic_word().float().cpu().numpy()  # (K, V)
         best = self.vocabulary[top_words(word_scores(topic_word, self.word_counts), TOP_WORDS)].tolist()
-        inputs = _TopicInputs(best, self.reference)
+        inputs = _TopicInputs(best, self.reference, self.word_vectors)
         return {name: float(CATALOGUE[name].function(inputs)) for name in self.names}
 
 
@@ -167,10 +172,10 @@ def check_monitors(names: Iterable[str], every: int) -> list[str]:
 
 
 class _TopicInputs(MeasureInputs):
-    """The inputs of the measures: the topics, and the corpus on which coherence is measured."""
+    """The inputs of the measures: the topics, the corpus on which coherence is measured, and vectors of its words."""
 
-    def __init__(self, topics: list[list[str]], reference: CorpusReference) -> None:
-        self._topics, self._reference = topics, reference
+    def __init__(self, topics: list[list[str]], reference: CorpusReference, vectors: Any) -> None:
+        self._topics, self._reference, self._vectors = topics, reference, vectors
 
     @property
     def topics(self) -> list[list[str]]:
@@ -183,6 +188,10 @@ class _TopicInputs(MeasureInputs):
     @property
     def ordered_documents(self) -> Reference:
         return self._reference.ordered_documents
+
+    @property
+    def word_vectors(self) -> Any:
+        return self._vectors
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -35,9 +36,10 @@ Row = dict[str, Any]
 
 _NOT_LOSSES = {
     "epoch", "stage", "learning_rate", "divergence_weight", "separation_weight", "concentration", "mmd",
-    "topics_per_document", "topics_per_document_deviation", *CATALOGUE,
+    "topics_per_document", "topics_per_document_deviation", "n_topics", *CATALOGUE,
 }  # fmt: skip
 _SHARING_A_PANEL = ("loss", "reconstruction", "validation_loss")  # losses of the same scale share a panel
+_UNWEIGHTED = "unweighted"  # the sum of the reconstruction and the divergence
 _UP_TO_ONE = {"coherence, C_v", "diversity"}  # axes that always reach 1, by their English labels
 _LEAST_DIVERGENCE = 0.1  # nats, which the axis of the divergence always reaches
 _REPEATED_TERMS = {"critic_gap"}  # the only term of critic_loss, and therefore equal to it
@@ -64,7 +66,9 @@ class _Panel(NamedTuple):
 def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = None, language: Language = "en") -> Figure:
     """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
 
-    A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
+    If the weights in the loss change during training, the first panel has the sum of the reconstruction and the
+    divergence with their full weights, which is minus the evidence lower bound in the variational models. Dotted lines
+    are where spare topics are removed, and where the weight of the divergence stops to rise. A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
     show no course. If training has two stages, a dashed line separates them.
 
     Args:
@@ -83,9 +87,15 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
         1
     """
     language = label_language(language, font)
+    events = _events(history, language)
+    if events:
+        history = [_with_unweighted(row) for row in history]
     found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED_TERMS)
     names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
     first = [name for name in _SHARING_A_PANEL if name in names]
+    comparable = [_UNWEIGHTED, "reconstruction"] if _UNWEIGHTED in names else []
+    first = [name for name in first if name not in comparable]
+    names = [name for name in names if name not in comparable]
     others = [name for name in names if name not in first and (len(history) <= 2 or _n_values(history, name) > 2)]
 
     def panel(shown: list[str]) -> _Panel:
@@ -96,10 +106,29 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 
         return _Panel([term_explained(name, language) for name in shown], words.PER_DOCUMENT(language), draw)
 
-    groups = [first] * bool(first) + [[name] for name in others]
+    groups = [comparable] * bool(comparable) + [first] * bool(first) + [[name] for name in others]
     counts = any("encoder_divergence" in row for row in history)
-    note = joined([words.LOSS(language), words.COUNTING(language) * counts], language)
-    return _by_epoch(history, [panel(shown) for shown in groups], note, language, font)
+    changes = words.CHANGING_LOSS(language) * bool(comparable)
+    note = joined([words.LOSS(language), changes, words.COUNTING(language) * counts], language)
+    return _by_epoch(history, [panel(shown) for shown in groups], note, language, font, events)
+
+
+def _with_unweighted(row: Row) -> Row:
+    """Return a row with the sum of the reconstruction and the divergence, if it has both."""
+    parts = [row.get("reconstruction"), row.get("divergence")]
+    return row if None in parts else {**row, _UNWEIGHTED: sum(parts)}  # type: ignore[arg-type]
+
+
+def _events(history: Sequence[Row], language: Language) -> dict[float, str]:
+    """Return what happens after an epoch, by its place on the axis: topics are removed, or a weight stops to rise."""
+    events: dict[float, list[str]] = {}
+    weights = [row.get("divergence_weight", 0.0) for row in history]
+    if weights and weights[0] < max(weights):
+        events.setdefault(history[weights.index(max(weights))]["epoch"] - 0.5, []).append(words.FULL_WEIGHT(language))
+    for before, row in pairwise(history):
+        if row.get("n_topics", 0) < before.get("n_topics", 0):
+            events.setdefault(row["epoch"] + 0.5, []).append(words.TOPICS_LEFT(language, n=row["n_topics"]))
+    return {place: ", ".join(labels) for place, labels in sorted(events.items())}
 
 
 def collapse_curve(
@@ -188,7 +217,10 @@ def quality_curve(
         return _Panel([higher if better == {1} else lower], label, draw)
 
     panels = [panel(label, measures) for label, measures in groups.items()]
-    return _by_epoch(history, panels, words.SCALE(language), language, font)
+    has_c_v = any("c_v" in row for row in history)
+    return _by_epoch(
+        history, panels, joined([words.SCALE(language), words.C_V(language) * has_c_v], language), language, font
+    )
 
 
 def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[float, str] | None) -> None:
@@ -243,8 +275,13 @@ def _by_epoch(
     note: str,
     language: Language,
     font: str | PathLike[str] | None,
+    events: Mapping[float, str] | None = None,
 ) -> Figure:
-    """Draw panels one below the other, over the epochs of `history`, with a note below them."""
+    """Draw panels one below the other, over the epochs of `history`, with a note below them.
+
+    Args:
+        events: what happened at a place on the axis of epochs. The first panel names it.
+    """
     titles = ["\n".join(wrapped(title, _CHARACTERS) for title in panel.titles) for panel in panels]
     below = wrapped(note, _NOTE_CHARACTERS)
     n_lines = sum(text.count("\n") + 1 for text in [*titles, below] if text)
@@ -261,6 +298,7 @@ def _by_epoch(
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
     _mark_stages(all_axes, history, language)
+    _mark_events(all_axes, events or {})
     if below:
         figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
     set_fonts(figure, fonts_for(characters(language), font))
@@ -288,6 +326,17 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Lan
             all_axes[0].text(
                 place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=GREY, fontsize=8
             )
+
+
+def _mark_events(all_axes: Sequence[Axes], events: Mapping[float, str]) -> None:
+    """Draw a dotted line at each event, and name it in the first panel."""
+    for place, label in events.items():
+        for axes in all_axes:
+            axes.axvline(place, color=GREY, linestyle=":", linewidth=1)
+        all_axes[0].text(
+            place, 0.97, f"{label} ", transform=all_axes[0].get_xaxis_transform(),
+            rotation=90, ha="right", va="top", color=GREY, fontsize=7,
+        )  # fmt: skip
 
 
 def _line(axes: Axes, history: Sequence[Row], name: str, language: Language) -> None:
