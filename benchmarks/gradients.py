@@ -233,9 +233,9 @@ bias shown here is therefore that of the approximation, and does not impede lear
 INVERSE = """## The bias of the inverse distribution function
 
 It depends on the parameters and on the document. Here all topics have the parameter a, and m of them have 100 / m more,
-as in the posterior of a document with 100 words of m topics. Each cell has the median over {documents} documents, and in
-brackets the greatest value. The greatest of all is {greatest:.2f} of the length of the gradient. A dash means that the
-gradient is too small to distinguish from the noise."""
+as in the posterior of a document with 100 words of m topics. Each cell has the median over {documents} documents, and
+in brackets the greatest value. The greatest of all is {greatest:.2f} of the length of the gradient. A dash means that
+the gradient is too small to distinguish from the noise."""
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 
     If the weights in the loss change during training, the first panel has the sum of the reconstruction and the
     divergence with their full weights, which is minus the evidence lower bound in the variational models. Dotted lines
-    are where spare topics are removed, and where the weight of the divergence stops to rise. A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
+    are where spare topics are removed, and where the weight of the divergence stops to rise.
+
+    A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
     show no course. If training has two stages, a dashed line separates them.
 
     Args:
