@@ -1,5 +1,7 @@
 """Fit every model with the settings of its paper, and write published.md beside the figures that papers report.
 
+The table of docs/published.md has both side by side; `--table` writes it from the results of earlier runs.
+
 By default the corpora are both forms of 20 Newsgroups, with K = 50 and three seeds. Some papers train for hundreds of
 epochs, so this takes many hours on a CPU; a run that was interrupted is continued. `--models` and `--corpora` select.
 """
@@ -54,6 +56,13 @@ COLUMNS = {
     "own_ppl": ("perplexity (completion)", 0), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi0": ("NPMI 0", 3),
     "td0": ("TD 0", 2), "alive": ("active", 1), "twins": ("duplicates", 1),
 }  # fmt: skip
+MEASURED = {"NPMI": "npmi", "perplexity": "bound_ppl"}  # the columns of the measures that papers report
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+LANGUAGES = {
+    "published.md": (["model", "measure", "there", "source", *CORPORA, "seeds"], "not measured"),
+    "published.zh-CN.md": (["模型", "指标", "论文", "来源", *CORPORA, "种子数"], "未测量"),
+}
+MARK = "<!-- made by benchmarks/published.py -->\n"
 HEAD = """# Models as published
 
 All models have the settings of their papers, which `as_published` gives
@@ -159,6 +168,39 @@ def page(rows: list[dict[str, Any]]) -> str:
     return "".join([*parts, jobs.markdown(header, body), WHY])
 
 
+def there_and_here(rows: list[dict[str, Any]], header: list[str], not_measured: str) -> str:
+    """Format the table of published figures and of those here.
+
+    The authors of ProdLDA rank the words of a topic by its row of B, which is relevance 0.
+
+    Args:
+        rows: the results.
+        header: the titles of the columns.
+        not_measured: what stands for a figure that has not been measured here.
+    """
+    body = []
+    for name, measure, value, source, _ in REPORTED:
+        if measure == "-":
+            continue
+        model = name.split()[0]
+        column = "npmi0" if (model, measure) == ("ProdLDA", "NPMI") else MEASURED[measure]
+        cells, n_seeds = [], []
+        for corpus in CORPORA:
+            found = [row for row in rows if (row["corpus"], row["model"]) == (corpus, model) and "error" not in row]
+            cells.append(jobs.spread(found, column, 3 if measure == "NPMI" else 0) if found else not_measured)
+            n_seeds.append(str(len(found)))
+        body.append([name, measure, value, source, *cells, ", ".join(n_seeds)])
+    return jobs.markdown(header, body)
+
+
+def write_docs(rows: list[dict[str, Any]]) -> None:
+    """Replace the tables between the marks in docs/published.md and its Chinese twin."""
+    for name, (header, not_measured) in LANGUAGES.items():
+        before, _, after = (DOCS / name).read_text(encoding="utf-8").split(MARK)
+        text = MARK.join([before, there_and_here(rows, header, not_measured), after])
+        (DOCS / name).write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, OUT)
@@ -170,7 +212,9 @@ def main() -> None:
     requested = [{"model": model, "corpus": corpus, "seed": seed} for seed, corpus, model in chosen]
     jobs.run(requested, partial(fit_and_evaluate, options.shared), options)
     every = [{"model": m, "corpus": c, "seed": seed} for m, c, seed in product(MODELS, CORPORA, range(3))]
-    PAGE.write_text(page(jobs.latest(options.out, every)), encoding="utf-8")
+    found = jobs.latest(options.out, every)
+    PAGE.write_text(page(found), encoding="utf-8")
+    write_docs(found)
 
 
 if __name__ == "__main__":

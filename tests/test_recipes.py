@@ -331,7 +331,7 @@ def test_the_recipe_of_etm_adds_the_authors_constant_in_training():
     )
 
 
-def test_the_recipe_of_etm_begins_with_the_weights_of_linear_layers():
+def test_the_recipe_of_etm_begins_with_linear_layers():
     network = tl.ETM.as_published(4, embedding_size=30, **QUICK | {"learning_rate": 1e-9}).fit(CORPUS).network_
     topics, layer = network.decoder.topics, network.encoder
     for weights, bound in ((topics.word_vectors, 30**-0.5), (topics.topic_vectors, 30**-0.5), (layer.weight, 60**-0.5)):

@@ -127,7 +127,7 @@ class NeuralTopicModel(TopicModel):
             sqrt(1 / 3) in models with word vectors.
         schedule: the learning rate during training. "one_cycle" rises in the first tenth of the epochs and then falls
             to almost zero; "constant" does not change; "anneal" is divided by 4 after an epoch whose loss on held-out
-            documents exceeds the least of all but the last ten epochs before it, as in the code of ETM.
+            documents exceeds the least of all but the last ten epochs before it (the code of Dieng et al. 2020).
         clip_norm: the largest Euclidean norm of the gradient of all weights. A larger gradient is scaled down to it.
             None does not change gradients.
         weight_decay: the L2 penalty on all weights.

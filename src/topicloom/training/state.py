@@ -21,7 +21,8 @@ Schedule = Literal["one_cycle", "constant", "anneal"]
 Row = dict[str, Any]  # a row of the history: numbers, and lists of them
 Sums = dict[str, tuple[Tensor, int]]  # the sum of each term of the loss, and the number of its documents
 Moments = dict[str, Tensor]
-# The code of ETM divides the rate by 4 after an epoch whose loss exceeds the least of all but the last ten epochs.
+# As in the code of Dieng et al. 2020: the rate is divided by 4 after an epoch whose loss exceeds the least of all but
+# the last ten epochs.
 _ANNEALED_BY, _ANNEALED_AFTER, _LEAST_ANNEALED = 4.0, 10, 1e-5
 _COUNTERS = ("seed", "stage", "epoch", "step", "batch", "stale_epochs", "n_topics")  # fields of TrainingState
 
@@ -80,7 +81,7 @@ class TrainingPlan:
 
 
 def annealed(rate: float, losses: Sequence[float]) -> float:
-    """Return the learning rate after epochs with these losses on held-out documents, as the code of ETM sets it.
+    """Return the learning rate after epochs with these losses on held-out documents (the code of Dieng et al. 2020).
 
     If the loss of an epoch is not the least so far, and exceeds the least of all but the last ten before it, the rate
     is divided by 4, as long as it is above .00001.
