@@ -118,7 +118,7 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 def _with_unweighted(row: Row) -> Row:
     """Return a row with the sum of the reconstruction and the divergence, if it has both."""
     parts = [row.get("reconstruction"), row.get("divergence")]
-    return row if None in parts else {**row, _UNWEIGHTED: sum(parts)}  # type: ignore[arg-type]
+    return row if None in parts else {**row, _UNWEIGHTED: sum(parts)}
 
 
 def _events(history: Sequence[Row], language: Language) -> dict[float, str]:
