@@ -14,6 +14,7 @@ import topicloom as tl
 from batches import batch_of, seeded
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
+from topicloom.models.gmntm import _mixture
 from topicloom.models.portable import portable_inference
 from topicloom.models.wlda import full_mixture
 from topicloom.nn.decoders import FreeTopics, MLPDecoder, ProductDecoder
@@ -367,3 +368,11 @@ def test_the_rate_is_annealed_as_in_the_code_of_etm():
     assert rates == pytest.approx([annealed(0.2, lost[:epoch]) for epoch in range(15)])
     with pytest.raises(InputError, match="`schedule='anneal'` needs at least two documents"):
         tl.GSM(2, schedule="anneal").fit(CORPUS[:1])
+
+
+def test_a_mixture_starts_with_topics_that_no_document_has():
+    random = np.random.default_rng(14)
+    codes, shares = random.normal(size=(50, 3)), np.eye(3)[random.integers(2, size=50)]  # the third has none
+    pi, means, variances = _mixture(codes, shares, 0, even=False, shared=False)
+    for part in (pi.log(), means, variances.log()):
+        assert np.isfinite(array(part)).all()

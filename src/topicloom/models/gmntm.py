@@ -56,6 +56,7 @@ from .inference import Array, each_batch
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
+_LEAST_WEIGHT = 1e-12
 _DECODER_SIZES = (2000, 500, 500)
 _DOCUMENTS = 512  # in a batch of zll17, whose loss has the sum of their reconstructions and the mean of divergences
 _ZLL17: dict[str, Any] = PLAIN_VARIATIONAL | {
@@ -357,6 +358,7 @@ def _mixture(codes: Array, shares: Array, seed: int, *, even: bool, shared: bool
     start = (purity.T @ codes) / purity.sum(0)[:, None]  # (K, K)
     n_topics = shares.shape[1]
     weights = np.full(n_topics, 1 / n_topics) if even else shares.mean(0) / shares.mean(0).sum()
+    weights = np.maximum(weights, _LEAST_WEIGHT)  # without it, a topic that no document has would give log 0
     fitted = GaussianMixture(
         n_topics, covariance_type="diag", means_init=start, weights_init=weights, reg_covar=1e-3, random_state=seed
     )
