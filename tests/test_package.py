@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.version import Version
 
 import topicloom
@@ -173,7 +174,7 @@ import topicloom
 loaded = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names - {"topicloom"}
 assert not loaded & {"torch", "numpy", "scipy", "sklearn", "pydantic", "yaml", "typer", "rich"}, loaded
 import topicloom.cli
-for name in set(topicloom.__all__) - {'figures'}:  # matplotlib writes a list of fonts when it is imported
+for name in set(topicloom.__all__) - {'figures', 'diagram'}:  # matplotlib writes a list of fonts when it is imported
     getattr(topicloom, name)
 extras = {"fastapi", "uvicorn", "optuna", "tomotopy", "gensim", "jieba", "rjieba", "icu4py", "openpyxl",
           "umap", "wordcloud", "numba", "selenium", "polars",
@@ -204,3 +205,34 @@ def test_importing_asks_no_network_writes_nothing_and_loads_no_extra(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_conda_recipe_needs_what_the_package_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "packaging" / "recipe.yaml").read_text(encoding="utf-8"))
+    needed = {each.replace(" ", "") for each in recipe["requirements"]["run"]}
+    wanted = {re.sub("^torch(?=>)", "pytorch", each) for each in project["project"]["dependencies"]}
+    assert needed == wanted | {f"python{project['project']['requires-python']}"}
+    command, place = project["project"]["scripts"].popitem()
+    assert recipe["build"]["python"]["entry_points"] == [f"{command} = {place}"]
+
+
+def test_workflows_and_documents_call_targets_that_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall("^([a-z-]+):", makefile, re.MULTILINE))
+    called = {
+        target
+        for path in [*(ROOT / ".github" / "workflows").iterdir(), ROOT / "CONTRIBUTING.md"]
+        for target in re.findall("(?:run: |`)make ([a-z-]+)", path.read_text(encoding="utf-8"))
+    }
+    assert "test" in called
+    assert called <= targets
+    for versions in ("lowest", "newest"):
+        assert f"test-{versions}" in targets
+
+
+def test_every_file_names_the_same_version():
+    program = ROOT / "packaging" / "check_version.py"
+    assert not subprocess.run([sys.executable, program], check=False, capture_output=True, text=True).stderr
+    other = subprocess.run([sys.executable, program, "9.9.9"], check=False, capture_output=True, text=True).stderr
+    assert other.count("has") == 5
