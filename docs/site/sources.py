@@ -290,6 +290,7 @@ class Writer:
             page = name_of(target, folder)
             if page is not None:
                 anchor = self.anchor(page, anchor)
+                label = "[]" if re.fullmatch(r"\[[\w./-]+\.md\]", label) else label  # Sphinx puts the title there
                 end = ".ipynb" if path.suffix == ".ipynb" else ".md"
                 return f"{label}({posixpath.relpath(page, here)}{end}{'#' + anchor if anchor else ''})"
             if path.is_file() and path.suffix in COPIED:
