@@ -76,6 +76,22 @@ def simplex(names: Names) -> None:
     assert (names["shares"].max(1) > 0.8).mean() > 0.6
 
 
+def estimators(names: Names) -> None:
+    draws, bias, deviation = names["draws"], names["bias"], names["deviation"]
+    exact = torch.tensor([0.3, 1.0, 3.0]) / 4.3
+    for name in ("implicit", "rsvi", "score"):
+        torch.testing.assert_close(draws[name].mean(0), exact, atol=0.01, rtol=0)
+    assert draws["icdf"][:, 1].max() < draws["implicit"][:, 1].quantile(0.99)  # the upper tail is cut off
+    assert abs(float(draws["laplace"][:, 0].mean() - exact[0])) > 0.03
+    assert max(bias["implicit"] + bias["rsvi"]) < 0.25
+    assert max(bias["icdf"]) > 0.2
+    assert min(bias["laplace"][:2] + bias["weibull"][:2]) > 0.5
+    assert all(
+        score > 1.5 * max(others) for score, *others in zip(deviation["score"], deviation["implicit"], strict=True)
+    )
+    assert names["scores"].pop("score") > max(names["scores"].values()) + 8
+
+
 def collapse(names: Names) -> None:
     bare, warm, normalised, clusters, default = names["table"].values()  # used topics, diversity, NPMI, KL
     assert bare[3] < 0.3 < 1 < warm[3]
@@ -133,6 +149,7 @@ CLAIMS: dict[str, Callable[[Names], None]] = {
     "02": gradients,
     "03": elbo,
     "04": simplex,
+    "05": estimators,
     "06": collapse,
     "07": latent_space,
     "08": sparsity,
@@ -233,6 +250,16 @@ def test_every_page_has_exercises_and_five_questions(name: str) -> None:
     asked, answered = questions.split("<details>")
     for part in (asked, answered):
         assert re.findall(r"^(\d)\. ", part, re.MULTILINE) == list("12345")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_of_the_course_lead_somewhere(name: str) -> None:
+    text = "\n".join("".join(cell["source"]) for cell in notebook(name)["cells"] if cell["cell_type"] == "markdown")
+    links = re.findall(r"\]\((?!http)([^)#]+)", text)
+    chinese = ".zh-CN" in name
+    for link in links:
+        assert (COURSE / link).is_file(), link
+        assert link.endswith((".zh-CN.ipynb", ".zh-CN.md")) is chinese or link == links[0]
 
 
 @pytest.mark.parametrize("suffix", ["", ".zh-CN"])
