@@ -81,7 +81,8 @@ def estimators(names: Names) -> None:
     exact = torch.tensor([0.3, 1.0, 3.0]) / 4.3
     for name in ("implicit", "rsvi", "score"):
         torch.testing.assert_close(draws[name].mean(0), exact, atol=0.01, rtol=0)
-    assert draws["icdf"][:, 1].max() < draws["implicit"][:, 1].quantile(0.99)  # the upper tail is cut off
+    upper = {name: float(theta[:, 1].quantile(0.99)) for name, theta in draws.items()}
+    assert upper["icdf"] < upper["implicit"] - 0.05  # the upper tail is cut off
     assert abs(float(draws["laplace"][:, 0].mean() - exact[0])) > 0.03
     assert max(bias["implicit"] + bias["rsvi"]) < 0.25
     assert max(bias["icdf"]) > 0.2
