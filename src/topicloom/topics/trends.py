@@ -2,7 +2,7 @@
 
 Both tests are random-effects regressions of the shares by period (Thompson & Sharp 1999), as in a meta-analysis with
 periods for studies. The variance of a share consists of the variance of its documents, which is known from their
-number, and of the variance between periods, which is estimated.
+number, and of the variance between periods, which all topics estimate together.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _LONGEST_BURST = 1 / 3  # of all periods
 _FEWEST_OUTSIDE = 4  # periods
 _MOST_LENGTHS = 24  # of bursts that are tried; in long series, not every length
 _BISECTIONS = 60
+_FEWEST_POOLED = 5  # topics whose variances are pooled
+_MOST_FREEDOM = 10  # of the pooled variance, as a multiple of those of one topic
 # The third cumulant of the variation between periods, as a multiple of its variance squared over the mean: that of a
 # log-normal distribution, for small variation.
 _SKEWNESS_BETWEEN = 3.0
@@ -338,10 +340,13 @@ def topic_trends(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
 
     The share of a topic in each period is regressed on time, with random effects of the periods (Thompson & Sharp
     1999). The variance of a share is that of theta within periods, divided by the number of documents, plus the
-    variance tau^2 between periods, by Paule & Mandel (1982). The test is that of Knapp & Hartung (2003), a t-test with
-    P - 2 degrees of freedom. Thus many documents make the test sharper, but documents of a period need not be
-    independent: what they have in common, such as an event, is in tau^2. The variance does not depend on the share
-    itself, since the share of a rare topic would otherwise seem to grow with the number of documents.
+    variance tau^2 between periods. Five topics or more estimate it together: tau is the same part of the mean share of
+    each topic. Of fewer topics, each has its own (Paule & Mandel 1982). The test is that of Knapp & Hartung (2003), a
+    t-test with P - 2 degrees of freedom, in which the variance of a topic is shrunk to that of all topics by empirical
+    Bayes (Smyth 2004). The more alike the topics are in it, the more degrees of freedom this adds. Thus many documents
+    make the test sharper, but documents of a period need not be independent: what they have in common, such as an
+    event, is in tau^2. The variance does not depend on the share itself, since the share of a rare topic would
+    otherwise seem to grow with the number of documents.
 
     The p-values of all topics are corrected after Holm, so that with no trend in any topic, the chance that even one is
     called rising or falling is about `level` at most. The test assumes that periods are independent. If topics come in
@@ -358,7 +363,8 @@ def topic_trends(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
         return [Trend(topic, None, None, None, None, "too few periods") for topic in range(n_topics)]
     y, sampling = shares.mean[place], _sampling(spread, shares.n_docs[place])
     design = np.column_stack([np.ones(len(place)), place - place.mean()])
-    fit = _random_effects(y, sampling, design)
+    between = _between(y, sampling, design)
+    fit = _regression(y, sampling, design, between)
     slopes = fit.coefficients[:, 1]
     taus = [_kendall(place, each) for each in y.T]
     varies = np.ptp(y, axis=0) > 1e-9  # the rest is rounding, as where one topic has all shares
@@ -366,9 +372,11 @@ def topic_trends(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
     if len(place) >= FEWEST_PERIODS:
         from scipy.stats import t as student
 
-        error = np.sqrt(np.linalg.inv(fit.information)[:, 1, 1] * fit.ratio)
+        own = len(place) - 2
+        prior = _variance_prior(fit.ratio[varies], own)
+        error = np.sqrt(np.linalg.inv(fit.information)[:, 1, 1] * prior.moderated(fit.ratio, own))
         statistic = np.divide(slopes, error, out=np.full(n_topics, np.inf), where=error > 0)
-        two_sided = 2 * student.sf(np.abs(statistic), len(place) - 2)
+        two_sided = 2 * student.sf(np.abs(statistic), own + prior.freedom)
         p_values = [float(p) if one else None for p, one in zip(two_sided, varies, strict=True)]
     trends = []
     for topic, adjusted in enumerate(holm(p_values)):
@@ -382,12 +390,13 @@ def topic_trends(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
 def topic_bursts(shares: GroupShares, spread: Spread, level: float = 0.05) -> list[Burst]:
     """Test which topics have a burst: a share above the others in some consecutive periods, at most a third of all.
 
-    Every choice of consecutive periods is compared with the periods outside, with the variances of `topic_trends` and
-    a t-test whose variance comes from the periods outside. The difference is first made normal by the cube-root
-    transformation of Wilson & Hilferty (1931), with its skewness, because the share of a rare topic is a mean of few
-    large and many small numbers. As shares vary between periods by factors, their logarithms are tested too, and p is
-    the larger of both. The smallest p is multiplied by the number of choices (Bonferroni), and then corrected after
-    Holm for all topics.
+    Every choice of consecutive periods is compared with the periods outside, with the variances of `topic_trends` and a
+    t-test whose variance comes from the periods outside, shrunk as there. If the topics differ so much that all of them
+    add fewer degrees of freedom than a topic has, no variance is made smaller. The difference is first made normal by
+    the cube-root transformation of Wilson & Hilferty (1931), with its skewness, because the share of a rare topic is a
+    mean of few large and many small numbers. As shares vary between periods by factors, their logarithms are tested
+    too, and p is the larger of both. The smallest p is multiplied by the number of choices (Bonferroni), and then
+    corrected after Holm for all topics.
 
     Args:
         shares: shares by period; a period whose mean is NaN is left out.
@@ -403,14 +412,14 @@ def topic_bursts(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
     y, n_docs = shares.mean[place], shares.n_docs[place].astype(np.float64)[:, None]
     sampling = _sampling(spread, shares.n_docs[place])
     ones = np.ones((len(place), 1))
-    between = _random_effects(y, sampling, ones).between
-    p_values, first, last = _best_windows(y, n_docs, spread, between)
-    # Once more, with the variance between the periods that are outside of the burst.
-    order = np.arange(len(place))[:, None]
-    sampling[(order >= first) & (order <= last)] = np.inf
-    between = _random_effects(y, sampling, ones).between
-    p_values, first, last = _best_windows(y, n_docs, spread, between)
     varies = np.ptp(y, axis=0) > 1e-9
+    between = _between(y, sampling, ones)
+    p_values, first, last = _best_windows(y, n_docs, spread, between, varies)
+    if y.shape[1] < _FEWEST_POOLED:  # once more, with the variance between the periods outside of the burst
+        order = np.arange(len(place))[:, None]
+        sampling[(order >= first) & (order <= last)] = np.inf
+        between = _between(y, sampling, ones)
+        p_values, first, last = _best_windows(y, n_docs, spread, between, varies)
     corrected = holm([float(p) if one else 1.0 for p, one in zip(p_values, varies, strict=True)])
     bursts = []
     for topic, adjusted in enumerate(corrected):
@@ -428,7 +437,9 @@ def topic_bursts(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
     return bursts
 
 
-def _best_windows(y: Array, n_docs: Array, spread: Spread, between: Array) -> tuple[Array, Array, Array]:
+def _best_windows(
+    y: Array, n_docs: Array, spread: Spread, between: Array, varies: npt.NDArray[np.bool_]
+) -> tuple[Array, Array, Array]:
     """Return the p-value of the clearest burst of each topic, times the number of choices, and its ends, all (K,).
 
     Args:
@@ -436,6 +447,7 @@ def _best_windows(y: Array, n_docs: Array, spread: Spread, between: Array) -> tu
         n_docs: (P, 1) documents.
         spread: how topics vary within periods.
         between: (K,) the variance between periods.
+        varies: (K,) False for topics whose share does not change.
     """
     n_periods, n_topics = y.shape
     mean = np.maximum((n_docs * y).sum(axis=0) / n_docs.sum(), 1e-12)
@@ -446,13 +458,19 @@ def _best_windows(y: Array, n_docs: Array, spread: Spread, between: Array) -> tu
     # On the logarithmic scale, on which variation by factors is normal.
     offset = _OFFSET * mean
     of_logarithms = _running_sums(weights * (mean + offset) ** 2, np.log(y + offset), np.zeros_like(y))
+    priors = []
+    for sums in (of_shares, of_logarithms):
+        total = [each[-1] for each in sums]
+        ratio = np.maximum(total[2] - total[1] ** 2 / total[0], 0) / (n_periods - 1)
+        priors.append(_variance_prior(ratio[varies], n_periods - 1))
     longest = max(1, min(int(n_periods * _LONGEST_BURST), n_periods - _FEWEST_OUTSIDE))
     lengths = np.arange(1, longest + 1)
     if longest > _MOST_LENGTHS:
         lengths = np.unique(np.round(np.geomspace(1, longest, _MOST_LENGTHS)).astype(int))
     best, first, last = np.full(n_topics, np.inf), np.zeros(n_topics, int), np.zeros(n_topics, int)
     for length in lengths.tolist():
-        p = np.maximum(_p_of_windows(of_shares, length), _p_of_windows(of_logarithms, length))  # (beginnings, K)
+        both = zip((of_shares, of_logarithms), priors, strict=True)
+        p = np.maximum(*(_p_of_windows(sums, length, prior) for sums, prior in both))  # (beginnings, K)
         place = p.argmin(axis=0)
         smallest = p[place, np.arange(n_topics)]
         better = smallest < best
@@ -468,7 +486,7 @@ def _running_sums(weights: Array, y: Array, skewed: Array) -> list[Array]:
     return [np.vstack([np.zeros(y.shape[1]), np.cumsum(each, axis=0)]) for each in terms]
 
 
-def _p_of_windows(sums: list[Array], length: int) -> Array:
+def _p_of_windows(sums: list[Array], length: int, prior: _VariancePrior) -> Array:
     """Return the p-values of the bursts of a length, by the period in which they begin and by topic."""
     from scipy.stats import t as student
 
@@ -481,7 +499,12 @@ def _p_of_windows(sums: list[Array], length: int) -> Array:
     error = np.sqrt(1 / inside[0] + 1 / outside[0])
     difference = (inside[1] / inside[0] - outside[1] / outside[0]) / error
     skewness = (inside[3] / inside[0] ** 3 - outside[3] / outside[0] ** 3) / error**3
-    found: Array = student.sf(normal_scores(difference, skewness) / np.sqrt(np.maximum(ratio, 1e-12)), freedom)
+    # If the topics differ much in their variance, none is made smaller: the largest share of a topic that varies much
+    # would seem to be a burst.
+    is_small = (ratio < prior.ratio) | (prior.freedom >= freedom)
+    scale = np.sqrt(np.maximum(np.where(is_small, prior.moderated(ratio, freedom), ratio), 1e-12))
+    degrees = freedom + np.where(is_small, prior.freedom, 0)
+    found: Array = student.sf(normal_scores(difference, skewness) / scale, degrees)
     return found
 
 
@@ -490,7 +513,6 @@ class _Fit(NamedTuple):
 
     coefficients: Array  # (K, p)
     information: Array  # (K, p, p), the inverse of their covariance, but for `ratio`
-    between: Array  # (K,) the variance between periods
     ratio: Array  # (K,) the weighted squares that remain, per degree of freedom
 
 
@@ -500,33 +522,91 @@ def _sampling(spread: Spread, n_docs: Array) -> Array:
     return variances
 
 
-def _random_effects(y: Array, sampling: Array, design: Array) -> _Fit:
-    """Fit the regression; the variance between periods is that with which `ratio` is 1, or 0 (Paule & Mandel 1982).
+def _regression(y: Array, sampling: Array, design: Array, between: Array) -> _Fit:
+    """Fit the regression, given the variance between periods.
 
     Args:
         y: (P, K) shares.
         sampling: (P, K) their variances by documents; infinite for a share that is left out.
         design: (P, p) the row of each period.
+        between: (K,) the variance between periods.
     """
+    weights = 1 / (sampling + between)
+    information = np.einsum("pi,pk,pj->kij", design, weights, design)
+    coefficients = np.linalg.solve(information, (design.T @ (weights * y)).T[:, :, None])[:, :, 0]
+    squares = (weights * (y - design @ coefficients.T) ** 2).sum(axis=0)
     freedom = np.maximum(np.isfinite(sampling).sum(axis=0) - design.shape[1], 1)
+    return _Fit(coefficients, information, squares / freedom)
 
-    def fit(between: Array) -> _Fit:
-        weights = 1 / (sampling + between)
-        information = np.einsum("pi,pk,pj->kij", design, weights, design)
-        coefficients = np.linalg.solve(information, (design.T @ (weights * y)).T[:, :, None])[:, :, 0]
-        squares = (weights * (y - design @ coefficients.T) ** 2).sum(axis=0)
-        return _Fit(coefficients, information, between, squares / freedom)
 
-    low, high = np.zeros(y.shape[1]), np.maximum(len(y) * y.var(axis=0), 1e-18)
-    found = fit(low)
-    is_zero = found.ratio <= 1
-    if is_zero.all():
-        return found
+def _between(y: Array, sampling: Array, design: Array) -> Array:
+    """Return the variance between periods of each topic, (K,).
+
+    It is c^2 times the square of the topic's mean share. With the common factor c, the median of the topics' `ratio` is
+    that of a chi-squared variable. Of few topics, each has its own variance, with which its `ratio` is 1, or 0 (Paule &
+    Mandel 1982).
+    """
+    from scipy.stats import chi2
+
+    if y.shape[1] < _FEWEST_POOLED:
+        lows, highs = np.zeros(y.shape[1]), np.maximum(len(y) * y.var(axis=0), 1e-18)
+        is_zero = _regression(y, sampling, design, lows).ratio <= 1
+        for _ in range(_BISECTIONS):
+            middles = (lows + highs) / 2
+            small = _regression(y, sampling, design, middles).ratio > 1
+            lows, highs = np.where(small, middles, lows), np.where(small, highs, middles)
+        own: Array = np.where(is_zero, 0, (lows + highs) / 2)
+        return own
+
+    freedom = max(len(y) - design.shape[1], 1)
+    usual = float(chi2.median(freedom)) / freedom
+    square: Array = y.mean(axis=0) ** 2
+
+    def too_small(factor: float) -> bool:
+        return bool(np.median(_regression(y, sampling, design, factor * square).ratio) > usual)
+
+    low, high = 0.0, 1.0
+    if not too_small(low):
+        return np.zeros(len(square))
+    while too_small(high) and high < 1e6:
+        high *= 10
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        too_small = fit(middle).ratio > 1
-        low, high = np.where(too_small, middle, low), np.where(too_small, high, middle)
-    return fit(np.where(is_zero, 0, (low + high) / 2))
+        low, high = (middle, high) if too_small(middle) else (low, middle)
+    pooled: Array = (low + high) / 2 * square
+    return pooled
+
+
+class _VariancePrior(NamedTuple):
+    """What all topics say about the variance of one: `freedom` degrees of freedom with the mean `ratio`."""
+
+    ratio: float
+    freedom: float
+
+    def moderated(self, ratio: Array, freedom: float) -> Array:
+        """Return the ratios of topics, each with its degrees of freedom, shrunk to the prior (Smyth 2004)."""
+        mean: Array = (self.freedom * self.ratio + freedom * ratio) / (self.freedom + freedom)
+        return mean
+
+
+def _variance_prior(ratios: Array, freedom: int) -> _VariancePrior:
+    """Return the prior by the moments of the logarithms of the ratios of all topics (Smyth 2004, section 6.2)."""
+    from scipy.special import digamma, polygamma
+
+    if len(ratios) < _FEWEST_POOLED:
+        return _VariancePrior(1.0, 0.0)
+    logs = np.log(np.maximum(ratios, 1e-5 * np.median(ratios) + 1e-300)) - digamma(freedom / 2) + np.log(freedom / 2)
+    excess = float(logs.var(ddof=1) - polygamma(1, freedom / 2))
+    most = _MOST_FREEDOM * freedom
+    half = most / 2
+    if excess > polygamma(1, half):  # which falls as the degrees of freedom grow
+        low, high = 1e-3, half
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if polygamma(1, middle) > excess else (low, middle)
+        half = (low + high) / 2
+    mean = float(np.exp(logs.mean() + digamma(half) - np.log(half)))
+    return _VariancePrior(max(mean, 1.0), 2 * half)  # the variance is at least that by the documents
 
 
 def _kendall(place: Array, series: Array) -> float | None:
