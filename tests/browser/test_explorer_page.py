@@ -282,7 +282,7 @@ def test_numbers_beside_an_axis_have_no_zeros_at_their_ends(browser, page, view)
     assert not [mark for mark in marks if "." in mark and mark.rstrip("%").endswith("0")]
 
 
-def test_a_period_or_a_class_lists_its_documents_of_a_topic(browser, page):
+def test_a_period_or_a_class_lists_its_documents(browser, page):
     cards = "[...document.querySelectorAll('#content article .head')].map((e) => e.textContent)"
     browser.open(page, "time")
     chart = browser.find("#content figure svg")
