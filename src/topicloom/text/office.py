@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from email import message_from_bytes, policy
 from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from html.parser import HTMLParser
 from typing import IO, Any
 
@@ -132,6 +133,8 @@ def _plain(error: Exception) -> Exception:
 
 # E-mails
 
+# Python's parser reads the same headers many times, which would take most of the time.
+_POLICY = policy.default.clone(header_factory=lru_cache(maxsize=64)(policy.default.header_factory))
 _FIRST_LINE = re.compile(rb"From \S+.* \d?\d:\d\d")  # of each e-mail in an mbox
 
 
@@ -185,7 +188,7 @@ def _mail(data: bytes, given: Input) -> dict[str, Any]:
     """Return the fields of an e-mail. What it does not have is left out."""
     message: Message
     try:
-        message = message_from_bytes(data, policy=policy.default)
+        message = message_from_bytes(data, policy=_POLICY)
     except Exception:  # headers that this parser does not expect end in errors of many kinds; the older one reads any
         message = message_from_bytes(data)
     found: dict[str, Any] = {}
