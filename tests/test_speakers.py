@@ -53,3 +53,11 @@ def test_other_words_keep_their_last_character():
 def test_news_has_no_speeches():
     assert not has_speeches(["据新华社报道：今天下雨。他们知道：明天也下雨。"] * 50)
     assert tl.Corpus.from_texts(["贾政道明天下雨", "贾政笑了，贾政道"] * 30, **WORDS).tokenizer.speakers == ()
+
+
+def test_corpora_with_different_names_are_joined():
+    other = [text.replace("贾政", "黛玉") for text in STORY]
+    one, two, plain = (tl.Corpus.from_texts(texts, **WORDS) for texts in (STORY, other, ["明天下雨"] * 5))
+    both = tl.Corpus.concatenate([one, two, plain])
+    assert set(both.tokenizer.speakers) == {"贾政道", "贾政笑", "黛玉道", "黛玉笑"}
+    assert both.counts.sum() == one.counts.sum() + two.counts.sum() + plain.counts.sum()

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..messages import brief
-from ..text import AnyTokenizer, CustomTokenizer, TextEncoder
+from ..text import AnyTokenizer, CustomTokenizer, TextEncoder, Tokenizer
 from ..text.counting import Counts
 from ..text.strings import TextWriter, release
 from .building import index_type
@@ -50,15 +50,24 @@ def common_tokenizer(tokenizers: Sequence[AnyTokenizer]) -> AnyTokenizer:
             )
         if not can_split(first):
             first = tokenizer
+        if isinstance(first, Tokenizer) and isinstance(tokenizer, Tokenizer):
+            for name in _OF_DOCUMENTS:
+                both = tuple(dict.fromkeys((*getattr(first, name), *getattr(tokenizer, name))))
+                if both != getattr(first, name):
+                    first = Tokenizer.model_validate(first.model_dump() | {name: both})
     return first
 
 
+# Lists of a tokenizer that depend on the documents, so that those of two months differ; the union is for both.
+_OF_DOCUMENTS = ("boilerplate", "speakers")
+
+
 def tokenizer_difference(one: AnyTokenizer, other: AnyTokenizer) -> str | None:
-    """Return in what two tokenizers differ, or None if they split texts in the same way."""
+    """Return in what two tokenizers differ, or None if they split texts by the same settings."""
     ours, theirs = one.model_dump(), other.model_dump()
     for name in ours:
         here, there = ours[name], theirs.get(name)
-        if here == there:
+        if here == there or name in _OF_DOCUMENTS:
             continue
         if name == "kind":
             return f"one {_KINDS[one.kind]}, and the other {_KINDS[other.kind]}"
