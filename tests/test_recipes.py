@@ -18,6 +18,7 @@ from topicloom.models.gmntm import _mixture
 from topicloom.models.portable import portable_inference
 from topicloom.models.wlda import full_mixture
 from topicloom.nn.decoders import FreeTopics, MLPDecoder, ProductDecoder
+from topicloom.nn.dirichlet_posteriors import ImplicitDirichlet, InverseDirichlet, SparsePosterior
 from topicloom.nn.encoders import BagEncoder
 from topicloom.nn.layers import CodeNorm, stick_breaking
 from topicloom.nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixturePrior
@@ -376,3 +377,25 @@ def test_a_mixture_starts_with_topics_that_no_document_has():
     pi, means, variances = _mixture(codes, shares, 0, even=False, shared=False)
     for part in (pi.log(), means, variances.log()):
         assert np.isfinite(array(part)).all()
+
+
+# Limits that the page of DirichletVAE documents.
+
+
+def test_the_inverse_distribution_function_is_biased_as_documented():
+    """The gradient of E[theta_1] of Dirichlet(a, b) with respect to (log a, log b) is ab / (a + b)^2 (1, -1)."""
+    for (a, b), least, most in (((30.0, 0.05), 0.3, 0.42), ((0.2, 0.2), 0.0, 0.05)):
+        log = torch.tensor([[a, b]]).log().repeat(60_000, 1).requires_grad_()
+        theta = InverseDirichlet(log.exp(), torch.ones(2)).sample(seeded()).theta[:, 0]
+        found = array(torch.autograd.grad(theta.sum(), log)[0]).mean(0)
+        exact = a * b / (a + b) ** 2 * np.array([1, -1])
+        assert least <= np.linalg.norm(found - exact) / np.linalg.norm(exact) <= most
+
+
+def test_theta_of_sparse_documents_is_no_mean():
+    weights = ImplicitDirichlet(torch.tensor([[3.0, 1.0]]).repeat(20_000, 1), torch.ones(2))
+    posterior = SparsePosterior(weights, torch.zeros(20_000, 2), 0.5, 0.5).exact()
+    assert array(posterior.point())[0, 0] == pytest.approx(0.75)
+    both, first, second, none = 0.75, 1.0, 0.0, 0.75  # the mean of theta_1 by which topics are present
+    drawn = array(posterior.sample(seeded()).theta)[:, 0]
+    assert drawn.mean() == pytest.approx((both + first + second + none) / 4, abs=0.01)
