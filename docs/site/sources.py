@@ -328,6 +328,8 @@ class Writer:
             if note:
                 text = re.sub(r"\A(# .*\n)", rf"\1\n{note}\n", text)
             text = self.relinked(text, source, name)
+            if name == "readme":
+                text = re.sub(r"\A# .*", f"# {say(WORDS['quick'], self.language)}", text)
             if name == "index":
                 sections = "".join(f"{section}/index\n" for section in SECTIONS)
                 text += f"\n```{{toctree}}\n:hidden:\n\n{sections}```\n"

@@ -4,7 +4,7 @@ var Scorer = {
     const query = new URLSearchParams(window.location.search).get("q") || "";
     const words = splitQuery(query.toLowerCase());
     const share = words.filter((word) => title.toLowerCase().includes(word)).length / Math.max(1, words.length);
-    const place = docname.startsWith("evidence/") || docname.startsWith("project/") ? -4 : 0;
+    const place = /^(evidence|project)\//.test(docname) ? -8 : docname.includes("/") ? 0 : 3; // the last: how to
     return score + 20 * share * share + (title.toLowerCase().includes(query.toLowerCase().trim()) ? 10 : 0) + place;
   },
   objNameMatch: 11,
