@@ -107,6 +107,15 @@ def test_everything_works_on_a_merged_run(runs, merged, tmp_path):
     assert tl.Topics.from_run(runs / "both").by("run").groups == ["june", "may"]
 
 
+def test_a_run_whose_documents_are_repeated_gives_its_topics(runs, tmp_path):
+    tl.update(runs / "plain-may", runs / "june.csv", out=tmp_path / "year")
+    found = tl.merge([tmp_path / "year", runs / "plain-june"], tmp_path / "both")
+    assert (found.n_documents, found.n_repeated) == ([240, 0], 120)
+    assert len(found.topics) == 4
+    column = found.topics.vocabulary.index("goalkeeper")  # known to the second run alone, and in documents of the first
+    assert found.topics.corpus.counts[:, [column]].sum() == 5
+
+
 def test_runs_that_differ_are_refused(runs, tmp_path):
     german = write_month(tmp_path / "german.csv", 8, ["market", "garden"])
     lda = ("--model", "lda", "--epochs", 1, "--topics", 2)

@@ -327,7 +327,7 @@ def _documents(found: Sequence[Topics], names: Sequence[str], keep_repeated: boo
                 known |= is_repeated(earlier, corpus)
             part = part[~known] if known.any() else part
         parts.append(part)
-    whole = Corpus.concatenate([part for part in parts if len(part)])
+    whole = Corpus.concatenate(parts)
     if any(corpus.settings != given[0].settings for corpus in given):
         whole = replace(whole, settings={})
     return whole, [len(part) for part in parts]
