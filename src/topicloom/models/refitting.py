@@ -59,6 +59,8 @@ def documents_of_fit(corpus: Corpus, vary: Variation, number: int) -> Corpus:
 def model_of_fit(model: TopicModel, vary: Variation, number: int) -> TopicModel:
     """Return an unfitted model with the settings of another one. Only with "seed", its seed is another one.
 
+    It shows no progress.
+
     Args:
         model: the model, which may be fitted. If its `random_state` is no number, its seed counts as 0.
         vary: what differs between the fits.
@@ -67,7 +69,7 @@ def model_of_fit(model: TopicModel, vary: Variation, number: int) -> TopicModel:
     again: TopicModel = clone(model.origin)
     seed = model.origin.random_state
     first = seed if isinstance(seed, int) else 0
-    again.set_params(random_state=(first + (number if vary == "seed" else 0)) % 2**32)
+    again.set_params(random_state=(first + (number if vary == "seed" else 0)) % 2**32, verbose=0)
     return again
 
 

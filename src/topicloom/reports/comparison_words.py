@@ -51,13 +51,13 @@ MEASURED_ON_TEST = Phrase("Measured on test documents.", "在测试文档上测�
 TOPICS = Phrase("Topics", "主题")
 OF_FIRST_SEED = Phrase("Topics of the first seed.", "第一个随机种子的主题。")
 RETURNS_NOTE = Phrase(
-    "The cells show how similar each topic is to its partner in the fits of the other seeds, matched one to one. A "
+    "The cells show how similar each topic is to its partner in the other fits of the model, matched one to one. A "
     "topic returns if the similarity is {threshold:g} or more; other cells are grey.",
-    "单元格表示每个主题与其他随机种子的训练中一一配对的主题有多相似。相似度达到 {threshold:g} 即为重现；"
+    "单元格表示每个主题与该模型的其他训练中一一配对的主题有多相似。相似度达到 {threshold:g} 即为重现；"
     "其余单元格为灰色。",
 )
 RETURNS = Phrase("returns", "重现")
-OTHER_FIT = Phrase("seed {n}", "种子 {n}")
+OTHER_FIT = Phrase("fit {n}", "训练 {n}")
 TOPICS_OF = Phrase("{model}, {n_topics} topics", "{model}，{n_topics} 个主题")
 NUMBERS_OF_TOPICS = Phrase("Numbers of topics", "主题数")
 CURVE = Phrase(
