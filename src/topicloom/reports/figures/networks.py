@@ -16,6 +16,7 @@ from ...models.autoencoders import DeterministicNetwork, GaussianNetwork
 from ...models.batm import BATMNetwork
 from ...models.dirichlet import DirichletNetwork
 from ...models.fastopic import FASTopicNetwork
+from ...models.gsm import RecurrentLogits
 from ...models.wlda import WLDANetwork
 from ...nn.decoders import (
     ClusteredTopics,
@@ -44,6 +45,7 @@ _COUNTS = Phrase("counts, read as {form}", "词频，按 {form} 读入")
 _LINEAR = Phrase("linear", "线性层")
 _MEAN = Phrase("mean μ", "均值 μ")
 _LOG_VAR = Phrase("log variance log σ²", "对数方差 log σ²")
+_STICKS = Phrase("θ: stick-breaking", "θ：折棍子")
 _CODE = Phrase("code", "编码")
 _NOISE = Phrase("noise", "噪声")
 _PRIOR = Phrase("prior", "先验")
@@ -228,7 +230,12 @@ def _sketch_gaussian(sketch: _Sketch, network: GaussianNetwork, last: str, colum
     z, added = ("W z" if isinstance(projection, nn.Linear) else "s z" if scaled else "z"), ""
     if isinstance(projection, nn.Linear):
         added = f"W {_of(projection.weight)}"
-    sketch.box("theta", column + 2, 0, f"θ = softmax({z} + b)", _shape("B", "K"), added, kind="layer", after=["z"])
+    title = f"θ = softmax({z} + b)"
+    if getattr(network, "construction", "softmax") != "softmax":
+        title = _STICKS(language)
+        if isinstance(projection, RecurrentLogits):
+            added = f"h: A {_of(projection.next.weight)}"
+    sketch.box("theta", column + 2, 0, title, _shape("B", "K"), added, kind="layer", after=["z"])
     return "theta", column + 3
 
 
