@@ -83,7 +83,8 @@ WORDS = {
     "cli": ("The command line", "命令行"),
     "terms": ("Terms and lists of pages", "术语和页面列表"),
 }
-# Hosts that pages of the repository link to are not part of the site; these kinds of files are.
+RENAMED = {"readme": "quick", "reference/terms": "terms"}  # pages whose titles say little outside the repository
+# Files of these kinds are copied to the site if a page links to them; other files are not part of it.
 COPIED = {".png", ".svg", ".jpg", ".gif", ".csv", ".txt", ".yaml", ".json", ".toml"}
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 CHINESE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef“”‘’]"
@@ -328,8 +329,8 @@ class Writer:
             if note:
                 text = re.sub(r"\A(# .*\n)", rf"\1\n{note}\n", text)
             text = self.relinked(text, source, name)
-            if name == "readme":
-                text = re.sub(r"\A# .*", f"# {say(WORDS['quick'], self.language)}", text)
+            if name in RENAMED:
+                text = re.sub(r"\A# .*", f"# {say(WORDS[RENAMED[name]], self.language)}", text)
             if name == "index":
                 sections = "".join(f"{section}/index\n" for section in SECTIONS)
                 text += f"\n```{{toctree}}\n:hidden:\n\n{sections}```\n"
