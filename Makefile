@@ -150,7 +150,7 @@ figures: setup  ## draw the pictures of docs/figures.md
 	$(BIN)/python examples/figures.py docs/figures
 
 course: setup  ## run the notebooks of docs/course, and store what they print and draw
-	OMP_NUM_THREADS=1 $(BIN)/python examples/course.py
+	OMP_NUM_THREADS=1 $(BIN)/python examples/screenshots/course.py
 
 bench: setup  ## compare GSM with the Gibbs sampler
 	$(BIN)/python benchmarks/quality.py

@@ -161,7 +161,7 @@ CLAIMS: dict[str, Callable[[Names], None]] = {
 
 @functools.cache
 def runner() -> Any:
-    spec = importlib.util.spec_from_file_location("course", ROOT / "examples" / "course.py")
+    spec = importlib.util.spec_from_file_location("course", ROOT / "examples" / "screenshots" / "course.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,7 +1,7 @@
 """Run the notebooks of docs/course, and store in them what they print and draw.
 
-    python examples/course.py                              # all notebooks
-    python examples/course.py docs/course/02-gradients.ipynb
+    python examples/screenshots/course.py                             # all notebooks
+    python examples/screenshots/course.py docs/course/02-gradients.ipynb
 
 Cells run in this process, in one namespace for each notebook. Only their code is needed, so edit a notebook with any
 program, and run this afterwards. Files are written in one form, with small pictures, so that changes are easy to read.
@@ -28,7 +28,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-COURSE = Path(__file__).resolve().parents[1] / "docs" / "course"
+COURSE = Path(__file__).resolve().parents[2] / "docs" / "course"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
