@@ -583,6 +583,7 @@ def test_saved_is_loaded(fitted, tmp_path):
     for method in scoring_methods(fitted):
         assert again.perplexity(CORPUS, method) == pytest.approx(fitted.perplexity(CORPUS, method))
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == [
+        "README.md",
         "config.json",
         "model.safetensors",
         "vocabulary.txt",

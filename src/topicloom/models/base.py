@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 import pickle
 from abc import ABC, abstractmethod
@@ -65,6 +66,7 @@ from ..training.checkpoints import Checkpoints, check_start
 from ..training.loop import Monitor, evaluated
 from ..training.monitors import CollapseSign, CollapseWatch, Sign, TopicMonitor, check_monitors
 from ..training.state import Snapshot
+from .card import ModelCard
 from .editing import AppliedEdits, Editor, edited_network, prepared_edits
 from .inference import (
     Array,
@@ -1053,7 +1055,8 @@ class TopicModel(
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the model to a directory, from which `topicloom.load` reads it.
 
-        The files are model.safetensors, config.json and vocabulary.txt. They are written completely or not at all.
+        The files are model.safetensors, config.json, vocabulary.txt and README.md, a model card. They are written
+        completely or not at all.
 
         Args:
             directory: the directory.
@@ -1075,7 +1078,7 @@ class TopicModel(
     def _write(self, folder: Path) -> None:
         """Write the files of the model into an empty folder."""
         kind, applied = type(self.origin), self._applied_edits
-        config = {
+        config: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
             "model": kind.__name__,
             "module": kind.__module__,
@@ -1100,7 +1103,31 @@ class TopicModel(
         if self.spellings_:
             config[SPELLINGS] = self.spellings_
         learned = {name: getattr(self, name) for name in (*COUNTS, COMPONENTS)}
-        write_model(folder, config, self.network_, self.vocabulary_, learned, getattr(self.origin, "expansion_", None))
+        expansion = getattr(self.origin, "expansion_", None)
+        card = self._card(config["settings"], keeps_documents=expansion is not None).to_markdown()
+        write_model(folder, config, self.network_, self.vocabulary_, learned, expansion, card=card)
+
+    def _card(self, settings: Mapping[str, Any], keeps_documents: bool) -> ModelCard:
+        kind, encoder = type(self.origin), vars(self).get("encoder_")
+        defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
+        changed = {
+            name: value
+            for name, value in settings.items()
+            if name in ("n_topics", "random_state") or value != defaults.get(name)
+        }
+        return ModelCard(
+            model=kind.__name__,
+            n_documents=self.n_documents_,
+            n_tokens=int(self.word_counts_.sum()),
+            n_words=len(self.vocabulary_),
+            language=getattr(self.tokenizer_, "language", None),
+            topics=self.topics(10, written=True),
+            names=self.given_names,
+            settings=changed,
+            encoder=None if encoder is None else encoder.name,
+            keeps_documents=keeps_documents,
+            is_edited=self._applied_edits is not None,
+        )
 
     @classmethod
     @usual_device()

@@ -4,6 +4,7 @@ config.json           the model's class, settings, tokenizer and history, and th
                       model, the class and settings of the trained model, and the edits
 model.safetensors     the network's weights, the counts of words, and components_
 vocabulary.txt        one word on each line
+README.md             the model card, for people; it has no checksum, so that its owner may change it
 neighbours.safetensors  the counts and the vectors of the training documents, if inference needs them
 """
 
@@ -26,7 +27,7 @@ from ..corpus.fields import FieldKind
 from ..embeddings.expansion import DocumentExpansion
 from ..files import write_lines, write_manifest
 from ..settings import path_settings
-from ..topics.saved import COMPONENTS, CONFIG, NEIGHBOURS, VOCABULARY, WEIGHTS
+from ..topics.saved import CARD, COMPONENTS, CONFIG, NEIGHBOURS, VOCABULARY, WEIGHTS
 
 logger = logging.getLogger("topicloom")
 
@@ -40,6 +41,8 @@ def write_model(
     vocabulary: list[str],
     learned: Mapping[str, npt.NDArray[Any]],
     expansion: DocumentExpansion | None = None,
+    *,
+    card: str,
 ) -> None:
     """Write the files of a model into an empty folder.
 
@@ -50,11 +53,13 @@ def write_model(
         vocabulary: the V words.
         learned: the counts of words and the topics, by the names of the attributes.
         expansion: the training documents whose words new documents get, if inference needs them.
+        card: the text of README.md.
     """
     weights = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     arrays = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in learned.items()}
     save_file(weights | arrays, folder / WEIGHTS)
     write_lines(folder / VOCABULARY, vocabulary)
+    write_lines(folder / CARD, card.split("\n"))
     files = [WEIGHTS, VOCABULARY]
     if expansion is not None:
         arrays_of = expansion.arrays().items()  # they may be mapped from a file

@@ -42,7 +42,8 @@ if TYPE_CHECKING:  # the documents of a run take long to import, and its topics 
 
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.txt"
 NEIGHBOURS = "neighbours.safetensors"  # the training documents, if new ones get words of their neighbours
-MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY, NEIGHBOURS})
+CARD = "README.md"  # for people; nothing reads it, and its owner may change it
+MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY, NEIGHBOURS, CARD})
 EDITS = "edits.yaml"  # what the service stores in a run
 COMPONENTS = "components_"
 MODEL_FORMAT = "model_format"  # the entry with `TopicModel.model_format`; older files have none, which means 1
