@@ -562,7 +562,7 @@ def test_history_adds_up(kind):
     for row in history:
         reconstruction, divergence, weight = row["reconstruction"], row["divergence"], row["divergence_weight"]
         others = {"epoch", "loss", "divergence_weight", "learning_rate", "seconds", "reconstruction", "divergence"}
-        others |= {"separation_weight", "concentration", "mmd"}
+        others |= {"separation_weight", "concentration", "mmd", "n_topics"}
         opponents = tuple(name.removesuffix("loss") for name in row if name.endswith("_loss"))  # their prefixes
         own = {name: value for name, value in row.items() if not name.startswith(opponents)}
         extras = sum(value for name, value in own.items() if name not in others | CATALOGUE.keys())
@@ -732,6 +732,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"decoder": "product", "batch_norm_eps": 0.1},
         {"code_norm": "none", "divergence": "gammas"},  # the two differ by a constant if the sum of a is given
         {"estimator": "weibull", "code_norm": "fixed"},
+        {"theta_dropout": 0.3},
+        {"topic_norm": True},
     ],
     "ECRTM": [
         {"alpha": 0.1},
@@ -742,6 +744,8 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "ETM": [
         {"prior": "standard"},
         {"alpha": 0.1},
+        {"likelihood_floor": 0.1},
+        {"start_weights": "linear"},
     ],
     "EmbeddedTopicModel": [
         {"embedding_size": 4},
@@ -751,6 +755,9 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     ],
     "NeuralTopicModel": [
         {"hidden_size": 8},
+        {"hidden_sizes": (16, 8)},
+        {"clip_norm": 0.01},
+        {"code_norm_eps": 0.1},
         {"activation": "relu"},
         {"activation": "tanh"},
         {"encoder_input": "raw"},
@@ -790,6 +797,10 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"component_separation": 0.0},
         {"balance": 0.0},
         {"decoder": "product"},
+        {"decoder": "mlp", "decoder_sizes": (8, 8)},
+        {"mutual_distance": 1.0},
+        {"component_posterior": "draw"},
+        {"pretrain_epochs": 2, "pretrain_criterion": "bernoulli"},
     ],
     "Loom": [
         {"alpha": 1.0},
@@ -807,6 +818,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "NVDM": [{"rotation": "none"}],
     "ProdLDA": [{"min_diversity": 0.5}],
     "WLDA": [
+        {"mmd_pairs": "all"},
         {"prior": "gaussian"},
         {"prior": "gmm-std"},
         {"prior": "gmm-ctm"},
@@ -827,6 +839,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"reduction": "pca", "reduced_size": 1},
     ],
     "GSM": [
+        {"construction": "stick_breaking"},
         {"prior": "laplace"},
         {"alpha": 0.1},
         {"prior": "standard", "latent_size": 5},
@@ -1018,7 +1031,7 @@ def test_the_bound_is_by_the_criterion_of_training(kind) -> None:
     same.network_.criterion = "bernoulli"
     np.testing.assert_array_equal(evidence_bound(same.network_, CORPUS), presence)
     for method in (model.perplexity, model.log_likelihood):
-        with pytest.raises(SettingError, match=r'presence of words.*use `method="completion"`$'):
+        with pytest.raises(SettingError, match=r'a criterion other than "cross_entropy".*use `method="completion"`$'):
             method(CORPUS, method="bound")
 
 

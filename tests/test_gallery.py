@@ -299,7 +299,7 @@ def test_the_pages_name_every_kind_and_show_small_pictures(page):
     ]  # fmt: skip
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(figures.KINDS)
     pictures = re.findall(r"\]\((figures/[\w-]+\.png)\)", text)
-    assert len(pictures) == 10
+    assert len(pictures) == 11
     assert all(0 < (DOCS / picture).stat().st_size < 150_000 for picture in pictures)
 
 
@@ -309,7 +309,7 @@ def test_the_snippets_of_the_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tl.datasets, "python_docs", lambda: few)
     text = (DOCS / "figures.md").read_text(encoding="utf-8")
     snippets = re.findall(r"<!-- test -->\n```python\n(.*?)```", text, re.DOTALL)
-    assert len(snippets) == 2
+    assert len(snippets) == 3
     for snippet in snippets:
         exec(snippet, {})
     assert (tmp_path / "map.png").is_file()

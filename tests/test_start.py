@@ -103,7 +103,7 @@ def test_training_a_small_model_enters_few_files(tmp_path):
         check=True,
     )
     count, *modules = ended.stderr.splitlines()[-1].split()
-    assert int(count) <= 60
+    assert int(count) <= 62
     parts = {name.removeprefix("topicloom.") for name in modules}
     assert "models.gsm" in parts
     assert not parts & {"models.lda", "models.loom", "models.etm", "evaluation", "reports.explorer", "reports.figures"}

@@ -30,6 +30,7 @@ from .models.refitting import Variation, refit, require_variation
 from .topics.document_topics import DocumentTopics
 from .topics.publication import TableLanguage, evaluation_for_print
 from .topics.publication import table_language as chosen_language
+from .topics.saved import RETURNING
 from .topics.table import Table
 
 Array = npt.NDArray[Any]
@@ -38,7 +39,6 @@ Array = npt.NDArray[Any]
 _NOT_SHOWN = {"measure", "reference", "epsilon", "counting", "method", "tokens", "unit", "vectors"}
 
 # The pools of reference corpora, which measures of several models share.
-RETURNING = "returning_topics"  # the measure that needs further fits
 _pools_of: WeakKeyDictionary[CorpusReference, Array] = WeakKeyDictionary()
 
 # The inputs of measures, which are computed when a measure first needs them.

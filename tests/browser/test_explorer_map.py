@@ -143,7 +143,7 @@ def test_shares_are_shown_by_a_chosen_covariate(browser, page):
     browser.open(page, "classes")
     assert browser.find("#tab-classes").text == "By group"
     grounds = "return [...document.querySelectorAll('td.shade')].map((cell) => getComputedStyle(cell).backgroundColor)"
-    names = "[...document.querySelectorAll('.bars li > span:first-child')].map((each) => each.textContent).join()"
+    names = "[...document.querySelectorAll('.bars li > :first-child')].map((each) => each.textContent).join()"
     browser.until(f"{names} === 'even,odd'")
     strong = browser.run(grounds)
     chosen = Select(browser.find("#content select"))

@@ -25,7 +25,6 @@ from ..errors import (
     StateNotSavedError,
     TrainingDivergedError,
 )
-from ..evaluation import RETURNING
 from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, located, lock_directory, put_in_place
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
@@ -47,6 +46,7 @@ from ..topics.saved import (
     PAGE,
     PICTURES,
     REFITS,
+    RETURNING,
     RETURNS,
     STATE,
     TOPICS,

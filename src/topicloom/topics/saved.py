@@ -46,6 +46,7 @@ CARD = "README.md"  # for people; nothing reads it, and its owner may change it
 MODEL_FILES = frozenset({CONFIG, WEIGHTS, VOCABULARY, NEIGHBOURS, CARD})
 EDITS = "edits.yaml"  # what the service stores in a run
 COMPONENTS = "components_"
+RETURNING = "returning_topics"  # the measure in metrics.json that needs further fits
 MODEL_FORMAT = "model_format"  # the entry with `TopicModel.model_format`; older files have none, which means 1
 SPELLINGS = "spellings"  # the entry with `TopicModel.spellings_`; a model without any has none
 _SEALED = 3  # the first version whose config.json has a checksum
