@@ -86,13 +86,13 @@ check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-dist: setup  ## build the wheel and the source distribution of the last commit into dist/, reproducibly
+dist: setup  ## build the wheel (reproducibly) and the source distribution of the last commit into dist/
 	rm -rf dist && mkdir -p dist/source && git archive HEAD | tar x -C dist/source
 	cd dist/source && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) ../../$(BIN)/python -c \
 		"from setuptools import build_meta as b; b.build_wheel('..'); b.build_sdist('..')" >/dev/null
 	rm -rf dist/source && ls dist
 
-check-dist: dist .venv-repository/ready  ## check the distributions: twice the same bits, and the wheel is that of the source
+check-dist: dist .venv-repository/ready  ## check that the wheel is built again with the same bits, and from the source distribution
 	.venv-repository/bin/twine check --strict dist/topicloom-*
 	$(BIN)/python packaging/check_dist.py
 
