@@ -211,18 +211,7 @@ def similarity_map(
     if merges is not None:
         stem = figure.add_axes((0.05 / width, bottom / full, (_TREE_WIDTH - 0.08) / width, side / full))
         _draw_tree(stem, np.asarray(merges))
-    bar = figure.add_axes(
-        (
-            (width - _SCALE_WIDTH + 0.05) / width,
-            (bottom + side - min(side, 2.0)) / full,
-            0.12 / width,
-            min(side, 2.0) / full,
-        )
-    )
-    figure.colorbar(image, cax=bar)
-    bar.tick_params(labelsize=7)
-    pad = 6 if language == "zh" else 4  # Chinese characters reach below the line
-    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=pad)
+    _draw_scale(figure, image, (width - _SCALE_WIDTH + 0.05) / width, bottom + side, side, language)
     set_fonts(figure, fonts)
     return figure
 
@@ -301,17 +290,7 @@ def returning_topics(
             name = shortened(names[topic], 34)
             field.text(first - gap - 0.3, place, name, va="center", parse_math=False, **style)
     assert image is not None
-    bar = figure.add_axes(
-        (
-            (width - _SCALE_WIDTH + 0.1) / width,
-            (bottom + side - min(side, 2.0)) / full,
-            0.12 / width,
-            min(side, 2) / full,
-        )
-    )
-    figure.colorbar(image, cax=bar)
-    bar.tick_params(labelsize=7)
-    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=6 if language == "zh" else 4)
+    _draw_scale(figure, image, (width - _SCALE_WIDTH + 0.1) / width, bottom + side, side, language)
     set_fonts(figure, fonts)
     return figure
 
@@ -367,3 +346,22 @@ def _scale(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     if not others.size or np.ptp(others) < 1e-6:
         return 0.0, 1.0
     return float(others.min()), float(others.max())
+
+
+def _draw_scale(figure: Figure, image: Any, left: float, top: float, side: float, language: Language) -> None:
+    """Draw the scale of similarities beside a square field.
+
+    Args:
+        figure: the figure.
+        image: what the scale belongs to.
+        left: its left edge, as a share of the figure's width.
+        top, side: the upper edge and the height of the field in inches.
+        language: the language of its title.
+    """
+    width, full = figure.get_size_inches()
+    tall = min(side, 2.0)
+    bar = figure.add_axes((left, (top - tall) / full, 0.12 / width, tall / full))
+    figure.colorbar(image, cax=bar)
+    bar.tick_params(labelsize=7)
+    pad = 6 if language == "zh" else 4  # Chinese characters reach below the line
+    bar.set_title(SIMILARITY(language), fontsize=7, color=GREY, loc="left", pad=pad)
