@@ -180,6 +180,16 @@ def test_a_refitted_mixture_has_the_moments_of_its_batch():
     assert np.array_equal(array(prior.means), before)
 
 
+def test_a_mixture_of_few_documents_can_be_drawn_from():
+    random = np.random.default_rng(7)
+    codes = 20 * random.normal(size=(60, 20))  # three documents for each component, whose covariances are singular
+    prior = RefittedMixture(20, spread=1.0, fit=full_mixture)
+    prior.prepare(torch.tensor(codes).float())
+    prior.weights.copy_(torch.eye(20)[0])
+    theta = array(prior.sample(100, seeded()))
+    assert theta.sum(1) == pytest.approx(np.ones(100), abs=1e-5)
+
+
 def test_a_refitted_mixture_is_a_prior_of_documents(tmp_path):
     model = tl.WLDA(3, prior="gmm-batch", **QUICK).fit(CORPUS)
     model.save(tmp_path / "model")

@@ -215,7 +215,9 @@ class RefittedMixture(ThetaSampler):
     def sample(self, n: int, generator: torch.Generator) -> Tensor:
         component = torch.multinomial(self.weights, n, replacement=True, generator=generator)  # (n,)
         noise = torch.empty(n, self.means.shape[1], device=self.means.device).normal_(generator=generator)
-        factors = torch.linalg.cholesky(self.covariances.double()).to(noise)  # (K, K, K), whose squares they are
+        # The covariance of few documents is singular, so that rounding can make eigenvalues negative.
+        values, vectors = torch.linalg.eigh(self.covariances.cpu().double())  # (K, K), (K, K, K)
+        factors = (vectors * values.clamp_min(0).sqrt()[:, None]).to(noise)  # (K, K, K), whose squares they are
         z = self.means[component] + torch.einsum("nij,nj->ni", factors[component], noise)
         return torch.softmax(z, dim=1)
 
