@@ -504,6 +504,8 @@ def test_topics_that_return_in_further_fits(tmp_path):
     assert found["returning_topics"] == min(each.mean for each in found.stability.values())
     assert list(found.stability_table().columns)[2:] == ["returns", "seed 1", "seed 2", "order 1", "order 2"]
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["stability"]["seed"]["share"] == expected.mean
+    found = tl.evaluate(model, CORPUS, measures=["topic_diversity"], stability=1)
+    assert (list(found), list(found.stability)) == (["topic_diversity"], ["seed"])
 
 
 def test_documents_of_fits():
@@ -533,10 +535,18 @@ def test_further_fits_that_are_kept_are_not_made_again(tmp_path, caplog):
     assert n_mended == 1
     np.testing.assert_array_equal(mended, both)
     assert fits(1, tl.LDA(2, random_state=1, epochs=1).fit(CORPUS))[1] == 1  # of another model
+    seeded = tl.LDA(2, random_state=0, epochs=1, seed_words={1: [CORPUS.vocabulary[0]]}).fit(CORPUS)
+    assert [fits(1, seeded)[1], fits(1, seeded)[1]] == [1, 0]
+
+
+def test_further_fits_have_other_seeds_than_a_numpy_seed():
+    plain, numpy = (refit(tl.LDA(2, random_state=seed, epochs=1).fit(CORPUS), CORPUS, 1) for seed in (1, np.int64(1)))
+    np.testing.assert_array_equal(plain, numpy)
 
 
 def test_stability_and_vary_are_checked(model):
-    for options, message in (({"stability": -1}, "`stability`"), ({"stability": 1, "vary": "seeds"}, "`vary`")):
+    wrong = ({"stability": -1}, "`stability`"), ({"stability": 1, "vary": "seeds"}, "`vary`"), ({"vary": ()}, "`vary`")
+    for options, message in wrong:
         with pytest.raises(tl.InputError, match=message):
             tl.evaluate(model, CORPUS, **options)
 

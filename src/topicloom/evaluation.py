@@ -457,13 +457,15 @@ def evaluate(
     if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
         raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
     kinds = [require_variation(each) for each in ([vary] if isinstance(vary, str) else vary)]
+    if not kinds:
+        raise SettingError('`vary` names nothing that differs between fits; give "seed", "order" or "bootstrap"')
     if isinstance(stability, bool) or not isinstance(stability, int) or stability < 0:
         raise SettingError(f"`stability` should be a number of further fits, or 0; it is {stability!r}")
     given = Documents.of(model, X, labels, "the documents given", vectors=vectors, encoder=encoder)
     inputs = _inputs(model, given, training, reference, encoder, word_vectors, top_n, relevance)
     about = _about(inputs)
     returns: dict[str, TopicReturns] = {}
-    if stability and (measures is None or RETURNING in names):
+    if stability:
         documents = (inputs.training or inputs).given.corpus
         for each in kinds:
             topics = refit(model, documents, stability, each, refits)

@@ -225,7 +225,7 @@ def evaluate(
     try:
         path = evaluate_run(run, request, show)
     except KeyboardInterrupt:
-        if not stability:
+        if not stability or not (run / REFITS).is_dir():  # nothing is kept of a model outside of a run
             raise
         raise KeyboardInterrupt(
             f"interrupted; {run / REFITS} keeps the finished fits, and the same command continues"
@@ -348,7 +348,8 @@ def merge(
         for origin, row in zip(found.origins, found.table().rows(), strict=True):
             near = "joined" if origin.is_joined else f"alone, near {origin.nearest}"
             numbers = ["" if number is None else str(number) for number in origin.numbers]
-            shares = [f"{100 * row[f'share in {run}']:.1f} %" for run in found.runs]
+            known = [row[f"share in {run}"] for run in found.runs]
+            shares = ["" if share is None else f"{100 * share:.1f} %" for share in known]
             rows.append([str(origin.topic), row["name"], near, f"{origin.similarity:.2f}", *numbers, *shares])
         heads = [*found.runs, *(f"{run}, share" for run in found.runs)]
         print_table(["topic", "name", "", "similarity", *heads], rows, n_numbers=1)

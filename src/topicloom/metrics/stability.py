@@ -318,7 +318,7 @@ def topic_returns(
     partners = np.full(similarity.shape, -1)
     generator = np.random.default_rng(random_state)
     by_chance: list[Array] = []
-    for run, other in enumerate(others):
+    for run, other in enumerate(map(_distributions, others)):
         rows, columns, values = _most_similar(own, other)
         similarity[rows, run], partners[rows, run] = values, columns
         by_chance += [_most_similar(own, _exchanged(other, generator))[2] for _ in range(n_chance)]
@@ -336,8 +336,8 @@ def _most_similar(p: Array, q: Array) -> tuple[Array, Array, Array]:
 
 
 def _exchanged(topics: Array, generator: np.random.Generator) -> Array:
-    """Return topics (K, V) in which words of similar probability have exchanged their places."""
-    order = np.argsort(-_distributions(topics).mean(axis=0), kind="stable")
+    """Return distributions (K, V) in which words of similar probability have exchanged their places."""
+    order = np.argsort(-topics.mean(axis=0), kind="stable")
     places = order.copy()
     for start in range(0, len(order), _SIMILAR_FREQUENCY):
         part = slice(start, start + _SIMILAR_FREQUENCY)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from contextlib import suppress
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -68,7 +70,7 @@ def model_of_fit(model: TopicModel, vary: Variation, number: int) -> TopicModel:
     """
     again: TopicModel = clone(model.origin)
     seed = model.origin.random_state
-    first = seed if isinstance(seed, int) else 0
+    first = int(seed) if isinstance(seed, Integral) else 0
     again.set_params(random_state=(first + (number if vary == "seed" else 0)) % 2**32, verbose=0)
     return again
 
@@ -91,10 +93,11 @@ def refit(
         InputError: a fit cannot be made, or the directory cannot be written.
         SettingError: `vary` has no such value.
     """
+    require_variation(vary)
     kept = None if folder is None else _Kept(Path(folder), model, corpus)
     found = []
     for number in range(1, n_fits + 1):
-        name = f"{require_variation(vary)}-{number}.npy"
+        name = f"{vary}-{number}.npy"
         topics = None if kept is None else kept.read(name)
         if topics is None:
             logger.info("fit %d of %d, with %s", number, n_fits, _WORDS[vary])
@@ -115,12 +118,13 @@ class _Kept:
     def __init__(self, folder: Path, model: TopicModel, corpus: Corpus) -> None:
         self.folder = folder
         settings = {name: value for name, value in settings_as_json(model.origin).items() if name != "device"}
-        self.about = {
+        about = {
             "model": type(model.origin).__name__,
             "settings": settings,
             "documents": corpus.counts_digest,
             "fields": corpus.fields.digests(),
         }
+        self.about = json.loads(json.dumps(about))  # with lists for tuples and strings for keys, as the file has them
         self.digests: dict[str, str] = {}
         with suppress(InputError):
             before = read_json(folder / _MANIFEST)
