@@ -98,6 +98,7 @@ def test_mistakes_are_said(fits):
         (lambda: tl.Ensemble.of(fits, corpus, min_similarity=1.0), "min_similarity"),
         (lambda: tl.Ensemble(model="ensemble").fit(corpus), "ensemble of ensembles"),
         (lambda: tl.Ensemble(model="ldda").fit(corpus), "did you mean"),
+        (lambda: tl.Ensemble(model="lda:n_topics=3").fit(corpus), "setting n_topics"),
         (lambda: tl.Ensemble(model="lda:epochs=1").partial_fit(corpus), "partial_fit"),
     ):
         with pytest.raises(InputError, match=message):

@@ -846,9 +846,9 @@ def _ensemble(name: str, model: TopicModel, n_fits: int) -> TopicModel:
     Raises:
         InputError: a setting of the model cannot be written as text.
     """
-    from ..models.ensemble import Ensemble
+    from ..models.ensemble import SHARED, Ensemble
 
-    shared = ("n_topics", "random_state", "device", "verbose", "seed_words", "fractional_counts", "neighbour_tokens")
+    shared = (*SHARED, "verbose")
     settings = model.get_params(deep=False)
     defaults = {field.name: field.default for field in fields(model)}
     own = {each: value for each, value in settings.items() if each not in shared and value != defaults[each]}

@@ -46,6 +46,8 @@ logger = logging.getLogger("topicloom")
 
 Agreement = Annotated[float, Field(gt=0, le=1)]
 
+# Settings of the ensemble that its fits have, too.
+SHARED = ("n_topics", "random_state", "seed_words", "device", "fractional_counts", "neighbour_tokens")
 _BLOCK = 2048  # documents of a step
 _ALPHA_PASSES = 20
 _INITIAL_ALPHA = 0.1
@@ -177,8 +179,13 @@ class Ensemble(TopicModel):
         return True  # it has no encoder that reads vectors
 
     def check_combinations(self) -> None:
-        if isinstance(estimator_named(self.model), Ensemble):
+        base = estimator_named(self.model)
+        if isinstance(base, Ensemble):
             raise SettingError("an ensemble of ensembles is not possible; give another `model`")
+        plain = type(base)()
+        for name in SHARED:
+            if getattr(base, name) != getattr(plain, name):
+                raise SettingError(f"`model` has the setting {name}; give it to the ensemble, as `{name}`")
 
     def rows_of(self, epochs: int) -> int:
         return self.n_fits
@@ -241,10 +248,8 @@ class Ensemble(TopicModel):
         if given is not None:
             return given[fit]
         base = estimator_named(self.model)
-        base.set_params(
-            n_topics=self.n_topics, random_state=self.random_state, seed_words=self.seed_words, device=self.device,
-            fractional_counts=self.fractional_counts, neighbour_tokens=0,  # the documents have these tokens already
-        )  # fmt: skip
+        # The documents have the tokens of their neighbours already.
+        base.set_params(**{name: getattr(self, name) for name in SHARED} | {"neighbour_tokens": 0})
         vary: Variation = self.vary
         base = model_of_fit(base, vary, fit)
         logger.info("fit %d of %d: %s", fit + 1, self.n_fits, self.model)
