@@ -31,7 +31,7 @@ from ...nn.edited import EditedNetwork
 from ...nn.encoders import BagEncoder, DirichletHead, GaussianHead, WeibullHead
 from ...nn.network import AutoencoderNetwork
 from ...nn.posteriors import MixturePrior, NormalPrior
-from ...nn.samplers import DirichletSampler, FittedMixture, GaussianMixtureSampler
+from ...nn.samplers import CornerMixture, DirichletSampler, FittedMixture, RefittedMixture
 from ..wording import Language, Phrase
 from .style import BLACK, BLUE, GREY, fonts_for, label_language, noted, set_fonts
 
@@ -49,6 +49,7 @@ _STICKS = Phrase("θ: stick-breaking", "θ：折棍子")
 _CODE = Phrase("code", "编码")
 _NOISE = Phrase("noise", "噪声")
 _PRIOR = Phrase("prior", "先验")
+_MEANS = Phrase("means {shape}", "均值 {shape}")
 _MIXTURE = Phrase("mixture of {n} Gaussians", "{n} 个高斯分布的混合")
 _LAPLACE = Phrase("close to a Dirichlet", "近似狄利克雷分布")
 _CONCENTRATIONS = Phrase("parameters a", "参数 a")
@@ -245,7 +246,7 @@ def _sketch_prior(sketch: _Sketch, prior: object, compared: str, column: float) 
     lines = []
     if isinstance(prior, MixturePrior):
         title = _MIXTURE(language, n=len(prior.means))
-        lines = [f"means {_of(prior.means)}" if language == "en" else f"均值 {_of(prior.means)}"]
+        lines = [_MEANS(language, shape=_of(prior.means))]
     elif isinstance(prior, NormalPrior) and bool((prior.mean == 0).all() and (prior.var == 1).all()):
         title = f"{_PRIOR(language)} N(0, I)"
     else:
@@ -293,7 +294,7 @@ def _sketch_deterministic(
     lines = []
     if isinstance(prior, DirichletSampler):
         title = f"{_PRIOR(language)} Dir(α)"
-    elif isinstance(prior, GaussianMixtureSampler) and isinstance(prior, FittedMixture):
+    elif isinstance(prior, CornerMixture | FittedMixture | RefittedMixture):
         title = _PRIOR(language)
         lines = [_MIXTURE(language, n=network.topic_word().shape[0])]
     else:
