@@ -14,6 +14,7 @@ import topicloom as tl
 from command_line import call, refused
 from test_updating import SUBJECTS, write_month
 from topicloom.reports.merging import _dirichlet_parameter, completed
+from topicloom.reports.run import write
 from topicloom.topics.saved import METRICS
 
 OPTIONS = ("--text", "body", "--covariate", "source", "--no-explorer", "--min-df", 2, "--quiet")
@@ -112,8 +113,22 @@ def test_a_run_whose_documents_are_repeated_gives_its_topics(runs, tmp_path):
     found = tl.merge([tmp_path / "year", runs / "plain-june"], tmp_path / "both")
     assert (found.n_documents, found.n_repeated) == ([240, 0], 120)
     assert len(found.topics) == 4
+    assert found.shares[0].sum() == pytest.approx(1, abs=1e-5)
+    assert set(found.table()["share in plain-june"]) == {None}  # it has no documents of its own
     column = found.topics.vocabulary.index("goalkeeper")  # known to the second run alone, and in documents of the first
     assert found.topics.corpus.counts[:, [column]].sum() == 5
+
+
+def test_a_covariate_run_of_the_users_is_replaced_with_a_warning(tmp_path, caplog):
+    texts = ["cat dog mouse", "rain sun snow"] * 6
+    for name, values in (("one", ["x", "y"] * 6), ("two", [1.5] * 12)):
+        corpus = tl.Corpus.from_texts([f"{text} {name}" for text in texts], covariates={"run": values})
+        model = tl.LDA(2, epochs=1, random_state=0).fit(corpus)
+        write(tmp_path / name, model, corpus, model.infer(corpus), 0.0)
+    found = tl.merge([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
+    assert found.topics.corpus.covariates["run"].values() == ["one"] * 12 + ["two"] * 12
+    said = [record.message for record in caplog.records if "covariate 'run'" in record.message]
+    assert len(said) == 2
 
 
 def test_runs_that_differ_are_refused(runs, tmp_path):
@@ -163,3 +178,7 @@ def test_a_model_of_given_topics_refuses_what_is_none():
             tl.LDA.of_topics(topics, corpus, alpha)
     with pytest.raises(tl.InputError, match="`alpha`"):
         tl.LDA.of_topics([[1, 0, 0], [0, 1, 1]], corpus, [1, 2, 3])
+    with pytest.raises(tl.InputError, match="numbers"):
+        tl.LDA.of_topics([["a", 0, 0], [0, 1, 1]], corpus)
+    with pytest.raises(tl.InputError, match="`corpus`"):
+        tl.LDA.of_topics([[1, 0, 0], [0, 1, 1]], ["cat dog"])

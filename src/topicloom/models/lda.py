@@ -27,7 +27,7 @@ import torch
 
 from ..corpus import Corpus
 from ..errors import InputError, MissingExtraError, SettingError
-from ..messages import counted
+from ..messages import brief, counted, type_with_article
 from ..nn.execution import usual_device, without_gradients
 from ..nn.mean_field import MeanFieldNetwork, mean_field_network
 from ..nn.network import TopicNetwork
@@ -219,7 +219,13 @@ class LDA(TopicModel):
             >>> model.transform(corpus).argmax(axis=1).tolist()
             [0, 1]
         """
-        weights = np.asarray(topics, np.float64)
+        if not isinstance(corpus, Corpus):
+            raise InputError(f"`corpus` should be a Corpus; it is {type_with_article(corpus)}: {brief(corpus)}")
+        try:
+            weights = np.asarray(topics, np.float64)
+            parameter = np.asarray(1 / max(len(weights), 1) if alpha is None else alpha, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("`topics` and `alpha` should consist of numbers") from None
         if weights.ndim != 2 or weights.shape[1] != corpus.n_words:
             raise InputError(
                 f"`topics` has the shape {weights.shape}, and the corpus has {counted(corpus.n_words, 'word')}; give a "
@@ -227,7 +233,6 @@ class LDA(TopicModel):
             )
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any(axis=1).all()):
             raise InputError("`topics` needs finite numbers from 0, and at least one above 0 in each row")
-        parameter = np.asarray(1 / len(weights) if alpha is None else alpha, np.float64)
         if parameter.shape not in ((), (len(weights),)) or not (np.isfinite(parameter) & (parameter > 0)).all():
             raise InputError(f"`alpha` should be a number above 0, or {len(weights)} of them, one for each topic")
         model = cls(n_topics=len(weights), **settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -80,7 +81,7 @@ class MergedRuns:
         topics: the topics of the new run, with the documents of all runs.
         runs: the names of the runs, which the documents have as the covariate "run".
         origins: where each topic is from.
-        shares: (R, K) the share of each topic in the documents of each run.
+        shares: (R, K) the share of each topic in the documents of each run; NaN for a run without a document.
         n_documents: the number of documents from each run.
         n_repeated: how many documents were left out, because an earlier run has them.
         renamed: the new name of each topic whose name an earlier topic has, by number.
@@ -111,7 +112,7 @@ class MergedRuns:
         """Return a row for each topic.
 
         The columns are topic, name, status (joined or alone), similarity and nearest (see `TopicOrigin`), and for each
-        run the number of the topic there, and its share of the run's documents.
+        run the number of the topic there, and its share of the run's documents (None if an earlier run has them all).
         """
         rows = []
         for origin, name, shares in zip(self.origins, self.topics.names, self.shares.T.tolist(), strict=True):
@@ -119,7 +120,7 @@ class MergedRuns:
             row: dict[str, Any] = {"topic": origin.topic, "name": name, "status": status}
             row |= {"similarity": origin.similarity, "nearest": origin.nearest}
             for run, number, share in zip(self.runs, origin.numbers, shares, strict=True):
-                row |= {f"topic in {run}": number, f"share in {run}": share}
+                row |= {f"topic in {run}": number, f"share in {run}": None if math.isnan(share) else share}
             rows.append(row)
         return Table.of(rows, "Topics of the merged runs")
 
@@ -230,7 +231,8 @@ def merge(
         pool = _TopicPool(found[0], list(dict.fromkeys(word for each in found for word in each.vocabulary)))
         for each, place in zip(found[1:], places[1:], strict=True):
             pool.add(each, threshold, str(place))
-        corpus, n_documents = _documents(found, names, keep_repeated)
+        abouts = [read_metrics(place) for place in places]
+        corpus, n_documents = _documents(found, names, [MERGED in about for about in abouts], keep_repeated)
         topics, alpha = completed(pool.topics(), pool.known, corpus, random_state=random_state, device=device)
         model = LDA.of_topics(
             topics, corpus, alpha, random_state=random_state, device=device, neighbour_tokens=0,
@@ -242,10 +244,12 @@ def merge(
             whole = whole.apply([{"rename": given}])
         whole.answers = _answers(found)
         ends = np.cumsum([0, *n_documents])
-        shares = np.stack([whole.documents[first:last].shares for first, last in pairwise(ends.tolist())])
+        shares = np.full((len(found), len(whole)), np.nan)
+        for row, (first, last) in enumerate(pairwise(ends.tolist())):
+            if last > first:
+                shares[row] = whole.documents[first:last].shares
         n_repeated = sum(len(each.corpus) for each in found) - len(corpus)
         result = MergedRuns(whole, names, pool.origins(), shares, n_documents, n_repeated, renamed)
-        abouts = [read_metrics(place) for place in places]
         readings = [trained_on(about).get("reading", {}) for about in abouts]
         further: dict[str, Any] = {MERGED: result.as_json()}
         if all(reading == readings[0] for reading in readings):  # `update` reads a file in the same way
@@ -302,7 +306,9 @@ def _require_alike(found: Sequence[Topics], names: Sequence[str]) -> None:
 # The documents
 
 
-def _documents(found: Sequence[Topics], names: Sequence[str], keep_repeated: bool) -> tuple[Corpus, list[int]]:
+def _documents(
+    found: Sequence[Topics], names: Sequence[str], are_merged: Sequence[bool], keep_repeated: bool
+) -> tuple[Corpus, list[int]]:
     """Return the documents of all runs over all words, and their numbers. Their texts are counted again."""
     given = [each.corpus for each in found]
     has_vectors = [corpus.vectors is not None for corpus in given]
@@ -312,11 +318,16 @@ def _documents(found: Sequence[Topics], names: Sequence[str], keep_repeated: boo
             joined([name for name, has in zip(names, has_vectors, strict=True) if has]),
         )
     parts: list[Corpus] = []
-    for name, corpus in zip(names, given, strict=True):
+    for name, corpus, is_merged in zip(names, given, are_merged, strict=True):
         fields = corpus.fields
         if not all(has_vectors):
             fields = replace(fields, vectors=None, encoder=None)
-        if not isinstance(fields.covariates.get(RUN), Categories):  # a merged run has them already
+        if not is_merged:  # a merged run says already from which runs its documents are
+            if RUN in fields.covariates:
+                logger.warning(
+                    "%s has a covariate %r, which the merged run replaces by the names of the runs; rename it to keep "
+                    "it", name, RUN,
+                )  # fmt: skip
             run = Categories(np.zeros(len(corpus), np.int32), (name,))
             fields = replace(fields, covariates={**fields.covariates, RUN: run})
         # Filters may differ, as the words are those of the runs.
