@@ -119,7 +119,7 @@ def test_a_run_whose_documents_are_repeated_gives_its_topics(runs, tmp_path):
     assert found.topics.corpus.counts[:, [column]].sum() == 5
 
 
-def test_a_covariate_run_of_the_users_is_replaced_with_a_warning(tmp_path, caplog):
+def test_a_covariate_named_run_is_replaced_with_a_warning(tmp_path, caplog):
     texts = ["cat dog mouse", "rain sun snow"] * 6
     for name, values in (("one", ["x", "y"] * 6), ("two", [1.5] * 12)):
         corpus = tl.Corpus.from_texts([f"{text} {name}" for text in texts], covariates={"run": values})

@@ -250,7 +250,7 @@ def is_property(each: Any) -> bool:
 
 
 def model_page(name: str) -> str | None:
-    """Return the page in docs/models that the table of the README gives for a model."""
+    """Return the page in docs/models about the module of a model, or None if there is none."""
     found = {path.stem for path in (ROOT / "docs" / "models").glob("*.md")}
     module = find(name).__module__.split(".")[2:]
     return next((part for part in module if part in found), None) if module else None

@@ -58,7 +58,7 @@ GROUPS = {  # of the reference, by the module that the name comes from; the firs
     r"\.models\.(base|neural|autoencoders|etm)": ("Base classes of models", "模型的基类"),
     r"\.models": ("Models", "模型"),
     r"\.(evaluation|experiments)": ("Evaluation and comparison", "评价和比较"),
-    r"\.(topics|reports\.updating)": ("Topics and documents", "主题和文档"),
+    r"\.(topics|reports)": ("Topics and documents", "主题和文档"),
     r"\.training": ("Training", "训练"),
     r"\.errors": ("Errors", "错误"),
     r"": ("Modules", "模块"),
