@@ -636,3 +636,15 @@ def test_documents_without_end_are_refused(write, monkeypatch, name, content, wh
     assert [each.text for each in read(write("b.txt", "x" * 100 + "\ny\n" + "z" * 100))] == ["x" * 100, "y", "z" * 100]
     with pytest.raises(InputError, match="document 1 has 101 characters, and a document should have at most 100;"):
         tl.Corpus.from_texts(["cat", "c" * 101], language="en", min_df=1)
+
+
+def test_rows_before_a_faulty_record_are_read_first(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    rows = [["text", "label"], *([f'line {row}\n"quoted" {row % 7}', str(row % 3)] for row in range(450))]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+        file.write('"open,1\n')  # a quotation mark that is never closed
+    documents = read(path)
+    assert [[document.text, document.label] for _, document in zip(rows[1:], documents, strict=False)] == rows[1:]
+    with pytest.raises(InputError, match=r"line 902: a quotation mark opens"):
+        next(documents)

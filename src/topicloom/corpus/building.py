@@ -48,7 +48,7 @@ from ..text.recognition import (
 )
 from ..text.strings import ArrayWriter, TextWriter, is_utf8, require_utf8, write_array
 from ..text.tokenizing import resolve_stop_words
-from .dates import TimeReader, Times
+from .dates import UNIT, TimeReader, Times
 from .fields import read_times, row_numbers, spelled_numbers
 
 logger = logging.getLogger("topicloom")
@@ -466,7 +466,8 @@ def build(
                 for field, column in zip(known, columns[:3], strict=True):  # ids, labels and timestamps
                     field.extend(column)
                 _add_covariates(covariates, batch, ids.n_docs)
-                is_first = copies.add(_compared(texts, tokenizer))
+                if not copies.is_full:
+                    is_first = copies.add(_compared(texts, tokenizer))
                 if drop_duplicates:
                     kept.append(is_first)
                     texts = tuple(compress(texts, is_first))
@@ -562,6 +563,8 @@ def _add_covariates(columns: dict[str, list[str | None]], batch: Sequence[Docume
         n_docs: the number of documents with those of the batch.
     """
     known = [document.covariates or {} for document in batch]
+    if not columns and not any(known):
+        return
     for name in dict.fromkeys(chain.from_iterable(known)):
         column = columns.setdefault(name, [])
         column += [None] * (n_docs - len(batch) - len(column))
@@ -618,9 +621,12 @@ class _TimeField:
         Raises:
             InputError: a value cannot be read; the message names its row.
         """
-        read_times(self._reader, values, self._n_docs)
+        if values.count(None) == len(values):
+            self._reader.add(np.full(len(values), np.datetime64("NaT"), UNIT), self._n_docs)
+        else:
+            read_times(self._reader, values, self._n_docs)
+            self._are_known = True
         self._n_docs += len(values)
-        self._are_known |= values.count(None) < len(values)
 
     def finish(self) -> Times | None:
         """Return (n_docs,) times, or None if no document has one.

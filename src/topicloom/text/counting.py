@@ -289,7 +289,7 @@ def refuse_line_breaks(words: Sequence[str]) -> None:
 _CHUNK_DOCUMENTS = 20_000
 _CHUNK_CHARACTERS = 1_000_000
 _TOKEN_CHARACTERS = 8  # a token counts as so many characters
-_SERIAL_SECONDS = 3.0  # of counting in this process; only then does starting workers save time
+_SERIAL_SECONDS = 1.0  # of counting in this process; only then does starting workers save time
 _CHUNKS_AHEAD = 4  # chunks that wait for each worker
 
 
@@ -354,9 +354,10 @@ def chunked(texts: Iterable[Text]) -> Iterator[Chunk]:
     for text in texts:
         chunk.append(text)
         if isinstance(text, str):
-            if len(text) > MOST_CHARACTERS:
-                raise too_long(f"document {row + len(chunk) - 1}", f"{len(text):,}")
-            characters += len(text)
+            n_characters = len(text)
+            if n_characters > MOST_CHARACTERS:
+                raise too_long(f"document {row + len(chunk) - 1}", f"{n_characters:,}")
+            characters += n_characters
         elif isinstance(text, list | tuple):
             characters += _TOKEN_CHARACTERS * len(text)
         if len(chunk) == _CHUNK_DOCUMENTS or characters >= _CHUNK_CHARACTERS:

@@ -60,7 +60,7 @@ class Copies:
         self.n_docs = self.n_near = 0
         self.first_of: dict[int, int] = {}
         self._exact: dict[bytes, int] = {}
-        self._bands: list[dict[int, int]] = [{} for _ in range(_BANDS)]
+        self._rows_of_bands: dict[int, int] = {}  # the hash of a band, which differs between bands -> the first row
         self._runs: dict[int, npt.NDArray[np.uint32]] = {}
         self._codes: Cache[str, int] = Cache(lambda word: zlib.crc32(word.encode("utf-8", "surrogatepass")))
         rng = np.random.default_rng(0)
@@ -119,19 +119,23 @@ class Copies:
         runs = runs[is_within[:-2]] >> np.uint64(32)
         starts = np.cumsum(lengths - 2) - (lengths - 2)
         least = [np.minimum.reduceat((runs * factor) >> np.uint64(32), starts) for factor in self._factors]
-        bands = np.zeros((_BANDS, len(documents)), np.uint64)
+        bands = np.repeat(np.arange(_BANDS, dtype=np.uint64)[:, None], len(documents), axis=1)
         for place, hashes in enumerate(least):
             band = bands[place // _ROWS]
             band *= _MIX[0]
             band += hashes + np.uint64(1)
         of_documents = np.split(runs.astype(np.uint32), starts[1:])
+        table = self._rows_of_bands
         for (row, _), keys, own in zip(documents, bands.T.tolist(), of_documents, strict=True):
-            candidates = {table[key] for table, key in zip(self._bands, keys, strict=True) if key in table}
-            first = self._copied(np.unique(own), sorted(candidates)) if candidates else None
+            if table.keys().isdisjoint(keys):  # nearly always
+                table.update(dict.fromkeys(keys, row))
+                self._runs[row] = own
+                continue
+            first = self._copied(np.unique(own), sorted({table[key] for key in keys if key in table}))
             if first is not None:
                 found[row] = first
                 continue
-            for table, key in zip(self._bands, keys, strict=True):
+            for key in keys:
                 table.setdefault(key, row)
             self._runs[row] = own
         return found

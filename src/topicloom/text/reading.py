@@ -631,7 +631,7 @@ def _checked(
     document = None
     unseen = {column: argument for column, argument in covariates.items() if argument is not None}
     for row, document in enumerate(documents):
-        if not is_utf8(document.text):
+        if not (document.text.isascii() or is_utf8(document.text)):
             document = document._replace(text=replace_surrogates(document.text))
         if document[1:] != _ONLY_TEXT:
             document = _with_whole_characters(document, f"of document {row} of {name}")

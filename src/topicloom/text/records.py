@@ -109,10 +109,15 @@ class Lines:
 
     def __iter__(self) -> Iterator[str]:
         most = MOST_CHARACTERS + len("\r\n")
-        for number, line in enumerate(iter(lambda: self._file.readline(most), ""), 1):
+        readline = self._file.readline
+        number = 0
+        while line := readline(most):
+            number += 1
             if len(line) > MOST_CHARACTERS:
                 self._check_length(line.rstrip("\r\n"), f"{self._given.name}, line {number}")
-            yield self._without_nul(line) if number == 1 else line.replace("\0", " ")
+            if "\0" in line:
+                line = self._without_nul(line) if number == 1 else line.replace("\0", " ")
+            yield line
 
     @property
     def bytes(self) -> IO[bytes]:

@@ -33,6 +33,7 @@ _QUOTATION_MARKS = "\"'"
 _ESCAPE = "\\"
 _SAMPLE_LINES = 20  # by which the delimiter is recognised
 _MORE_LINES, _MORE_CHARACTERS = 1_000, 1_000_000  # by which quotation marks and escapes are recognised
+_ROWS_AT_ONCE = 200  # records that are read before the first of them is passed on
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
 _ADVICE = {
     "line": "quote the fields that contain the delimiter ({delimiter!r}), or give another `delimiter`{more}",
@@ -159,7 +160,11 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, given: Inp
     places = [None if column is None else header.index(column) for column in columns.of_documents()]
     further = {column: header.index(column) for column in columns.covariates}
     values_of_file = list(further_fields.values())
+    is_plain = not (further or any(place is not None for place in places))
     for number, row in rows:
+        if is_plain and len(row) == width and place_of_text < width:
+            yield Document(row[place_of_text])
+            continue
         if not row:  # a blank line is an empty text in a table of one column, and is skipped in any other
             if width > 1:
                 continue
@@ -237,37 +242,56 @@ def _rows(
     assert layout.delimiter is not None
     quoted = layout.quotechar or _QUOTATION_MARKS[0]
     may_be_escaped = may_be_escaped and layout.quoting and layout.escapechar is None
-    record: list[str] = []
+    taken: list[str] = []  # the lines of the records that were read last
+
+    n_characters = 0
 
     def noted() -> Iterator[str]:
+        nonlocal n_characters
         for line in lines:
-            record.append(line)
+            taken.append(line)
+            n_characters += len(line)
             yield line
 
-    reader = _reader(noted() if may_be_escaped else lines, layout.delimiter, layout, strict=True)
+    reader = _reader(noted(), layout.delimiter, layout, strict=True)
     warned = False
     width: int | None = None
     while True:
         before = reader.line_num
-        record.clear()
+        taken.clear()
+        n_characters = 0
+        rows: list[tuple[int, list[str]]] = []
+        error: Exception | None = None
         try:
             with _long_fields:
-                row = next(reader, None)
-        except csv.Error as error:
-            is_escaped = any(_ESCAPE + quoted in line for line in record)
-            raise _not_a_table(error, name, before + 1, reader.line_num, layout, is_escaped) from None
-        if row is None:
+                for row in reader:
+                    rows.append((reader.line_num, row))
+                    if len(rows) == _ROWS_AT_ONCE or n_characters > _MORE_CHARACTERS:
+                        break
+        except Exception as fault:  # in the record after `rows`
+            error = fault
+        is_escaped = may_be_escaped and any(_ESCAPE + quoted in line for line in taken)
+        first = before
+        for number, row in rows:
+            width = width or len(row)
+            if is_escaped and any(_ESCAPE + quoted in line for line in taken[first - before : number - before]):
+                record = taken[first - before : number - before]
+                _refuse_ambiguous(record, row, width, layout, f"{name}, line {first + 1}")
+            if number - first > _MANY_LINES and not warned:
+                warned = True
+                logger.warning(
+                    "%s: one record goes from line %d to line %d; look for a quotation mark that is not closed",
+                    name, first + 1, number,
+                )  # fmt: skip
+            first = number
+            yield number, row
+        if isinstance(error, csv.Error):
+            is_escaped = may_be_escaped and any(_ESCAPE + quoted in line for line in taken[first - before :])
+            raise _not_a_table(error, name, first + 1, reader.line_num, layout, is_escaped) from None
+        if error is not None:
+            raise error
+        if not rows:
             return
-        width = width or len(row)
-        if may_be_escaped and any(_ESCAPE + quoted in line for line in record):
-            _refuse_ambiguous(record, row, width, layout, f"{name}, line {before + 1}")
-        if reader.line_num - before > _MANY_LINES and not warned:
-            warned = True
-            logger.warning(
-                "%s: one record goes from line %d to line %d; look for a quotation mark that is not closed",
-                name, before + 1, reader.line_num,
-            )  # fmt: skip
-        yield reader.line_num, row
 
 
 def _refuse_ambiguous(record: list[str], row: list[str], width: int, layout: Layout, where: str) -> None:
