@@ -349,6 +349,17 @@ def test_few_runs_without_a_burst_have_one():
     assert max(found.values()) <= 4  # 5 % of 25, with three standard deviations
 
 
+@pytest.mark.parametrize("n_topics", [3, 8])
+def test_one_document_is_no_burst(n_topics):
+    random = np.random.default_rng(3)
+    theta = random.dirichlet(np.full(n_topics, 1.0), 240)
+    theta[:, 0] = random.normal(0.004, 0.001, 240).clip(0)  # a topic of no document
+    theta[100] = np.eye(n_topics)[0]
+    theta /= theta.sum(axis=1, keepdims=True)
+    found = over_time(theta, np.datetime64("2024-01-01") + random.integers(24, size=240), "day", n_samples=20)
+    assert found.bursting == []
+
+
 def test_a_burst_of_two_days_is_found():
     random = np.random.default_rng(2)
     theta, codes = by_days(random, 9, 800, 0.05)

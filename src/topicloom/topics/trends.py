@@ -392,11 +392,11 @@ def topic_bursts(shares: GroupShares, spread: Spread, level: float = 0.05) -> li
 
     Every choice of consecutive periods is compared with the periods outside, with the variances of `topic_trends` and a
     t-test whose variance comes from the periods outside, shrunk as there. If the topics differ so much that all of them
-    add fewer degrees of freedom than a topic has, no variance is made smaller. The difference is first made normal by
-    the cube-root transformation of Wilson & Hilferty (1931), with its skewness, because the share of a rare topic is a
-    mean of few large and many small numbers. As shares vary between periods by factors, their logarithms are tested
-    too, and p is the larger of both. The smallest p is multiplied by the number of choices (Bonferroni), and then
-    corrected after Holm for all topics.
+    add fewer degrees of freedom than a topic has, no variance is made smaller. With fewer than five topics, it is at
+    least that by the documents. The difference is first made normal by the cube-root transformation of Wilson &
+    Hilferty (1931), with its skewness, because the share of a rare topic is a mean of few large and many small numbers.
+    As shares vary between periods by factors, their logarithms are tested too, and p is the larger of both. The
+    smallest p is multiplied by the number of choices (Bonferroni), and then corrected after Holm for all topics.
 
     Args:
         shares: shares by period; a period whose mean is NaN is left out.
@@ -502,7 +502,9 @@ def _p_of_windows(sums: list[Array], length: int, prior: _VariancePrior) -> Arra
     # If the topics differ much in their variance, none is made smaller: the largest share of a topic that varies much
     # would seem to be a burst.
     is_small = (ratio < prior.ratio) | (prior.freedom >= freedom)
-    scale = np.sqrt(np.maximum(np.where(is_small, prior.moderated(ratio, freedom), ratio), 1e-12))
+    # Without a prior, a topic that only one document has would vary too little in the periods outside.
+    least = 1e-12 if prior.freedom else prior.ratio
+    scale = np.sqrt(np.maximum(np.where(is_small, prior.moderated(ratio, freedom), ratio), least))
     degrees = freedom + np.where(is_small, prior.freedom, 0)
     found: Array = student.sf(normal_scores(difference, skewness) / scale, degrees)
     return found
