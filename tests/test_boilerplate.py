@@ -133,6 +133,12 @@ def test_removed_words_are_those_of_known_runs():
         assert removed.replace("。", "").lower().split() == [w for w, kept in zip(text, is_kept, strict=True) if kept]
 
 
+def test_a_run_of_numbers_is_no_boilerplate():
+    text = "1 2 3 4 5 6 7 8 cats"
+    assert Remover(["0 0 0 0 0 0 0 0 cats"])(text) == "1  。 "
+    assert Remover(["0 0 0 0 0 0 0 0"])(text) == text
+
+
 def test_copies_are_compared_without_boilerplate():
     texts = with_boilerplate(articles(n_words=10))
     texts += [texts[0].partition("\n")[0].partition(" - ")[2]]

@@ -301,6 +301,12 @@ def test_a_model_without_a_network_is_not_portable():
         portable_inference(object())
 
 
+def test_broken_sticks_are_not_portable(corpus):
+    model = tl.GSM(3, construction="stick_breaking", epochs=1, random_state=0).fit(corpus)
+    with pytest.raises(InputError, match="GSMNetwork cannot be written as arrays"):
+        portable_inference(model)
+
+
 def test_portable_inference_of_an_edited_model(topics, corpus):
     edits = [{"drop": [2]}, {"merge": [0, 3]}, {"split": 1, "into": 2}, {"add": 2}, {"rename": {1: "x"}}]
     model = topics.model.apply(edits, corpus)

@@ -1,10 +1,10 @@
 """The inference of a fitted model as arrays, for programs without PyTorch, such as the explorer's page.
 
-`PortableInference` computes theta from the arrays; the page has the same code in TypeScript. All encoders of the
-package are two layers over the counts, and all posteriors are a function of an affine map of the hidden vector. The map
-is found by applying the network's own code to the zero vector and to each unit vector, in double precision. So no model
-needs code of its own here, and a model of the user's with the package's encoder works too. Whether the result equals
-the network's is then checked on documents (`PortableInference.error`).
+`PortableInference` computes theta from the arrays; the page has the same code in TypeScript. It knows encoders of two
+layers over the counts, and posteriors that are a function of an affine map of the hidden vector. The map is found by
+applying the network's own code to the zero vector and to each unit vector, in double precision. So no model needs code
+of its own here, and a model of the user's with the package's encoder works too. Whether the result equals the network's
+is then checked on documents (`PortableInference.error`).
 """
 
 from __future__ import annotations
@@ -327,7 +327,8 @@ def _of_network(network: TopicNetwork) -> PortableInference:
     encoder = getattr(network, "encoder", None)
     if type(encoder) is not BagEncoder or encoder.hidden is None or len(encoder.deeper):
         raise _not_portable(network)
-    if set(network.fields) - set(network.optional_fields):
+    is_softmax = not isinstance(network, GSMNetwork) or network.construction == "softmax"
+    if not is_softmax or set(network.fields) - set(network.optional_fields):
         raise _not_portable(network)
     return PortableInference(average, _encoder(encoder), _readout(network, encoder), _refined(network))
 

@@ -250,6 +250,8 @@ class Remover:
             last = -1
             for end in range(length, len(words) + 1):
                 run = tuple(words[end - length : end])
+                if set(run) == {_NUMBER}:  # a row of a table
+                    continue
                 self._runs.add(run)
                 if last < end - length:
                     sign = max((word for word in run if word != _NUMBER), key=len)
