@@ -73,7 +73,8 @@ _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 
 # first batch of a pass also trains it: every 4 passes in the counting stage, every 32 passes in the sampling stage.
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
-# An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents.
+# An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents. The rate is
+# that of documents of lent words alone.
 _TEACHING_EPOCHS, _TEACHING_DOCUMENTS, _TEACHING_RATE = 3, 1 << 20, 1e-2
 _LEAST_SHARE = 1e-6  # of which a logarithm is taken
 _WATCH_INTERVAL = 32  # passes between two measurements of collapse, once all spare topics are removed
@@ -113,6 +114,7 @@ class LoomNetwork(GSMNetwork):
             seed_counts=None if seeds is None else (seeds > 0) * _SEED_COUNT,
         )
         self.refine = settings.refine
+        self.lent_share = words.n_lent / max(words.n_tokens, 1.0)  # of lent tokens among all
         self.mean_length = words.mean_length
         self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings.stage_epochs(words)
         self.is_taught = False  # whether the encoder alone is being trained, with given theta
@@ -287,9 +289,9 @@ class LoomNetwork(GSMNetwork):
         if not counting.started or counting.is_stream or self.finished_after == passes:
             return
         assert isinstance(documents, BatchReader)
-        if self.encoder.of_vectors is not None:
-            self._teach_encoder(documents)
-        if documents.own is not None:
+        if documents.own is not None:  # there are words of neighbours
+            if self.encoder.of_vectors is not None:
+                self._teach_encoder(documents)
             self._count_own_words(documents)
         self.finished_after = passes
 
@@ -328,7 +330,7 @@ class LoomNetwork(GSMNetwork):
                     assert batch.rows is not None
                     theta[batch.rows.cpu()] = self.posterior(batch).point().half().cpu()
             epochs = max(1, min(_TEACHING_EPOCHS, _TEACHING_DOCUMENTS // documents.n_docs_of_all))
-            plan = TrainingPlan(epochs, _TEACHING_RATE)
+            plan = TrainingPlan(epochs, _TEACHING_RATE * self.lent_share**2)
             state = TrainingState.start(self, plan, EVALUATION_SEED, documents.device)
             self.is_taught = True
             with torch.enable_grad():
