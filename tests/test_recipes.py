@@ -65,7 +65,7 @@ def test_the_widths_of_layers_are_a_setting(kind, tmp_path):
 
 def test_widths_must_be_whole_numbers():
     for widths in ([], [0], [3.5], 12):
-        with pytest.raises(SettingError, match="`hidden_sizes` of GSM"):
+        with pytest.raises(SettingError, match="`hidden_sizes` of GSM should be a list of one or more whole numbers"):
             tl.GSM(4, hidden_sizes=widths).fit(CORPUS)
 
 

@@ -456,7 +456,7 @@ def evaluate(
     names = list(known) if measures is None else known_measures(measures, known, "`measures`")
     if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
         raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
-    kinds = [require_variation(each) for each in ([vary] if isinstance(vary, str) else vary)]
+    kinds = list(dict.fromkeys(require_variation(each) for each in ([vary] if isinstance(vary, str) else vary)))
     if not kinds:
         raise SettingError('`vary` names nothing that differs between fits; give "seed", "order" or "bootstrap"')
     if isinstance(stability, bool) or not isinstance(stability, int) or stability < 0:

@@ -58,7 +58,12 @@ _LONGEST = 200  # characters of a value in a message
 # How messages describe settings whose types say less, or more, than a user has to know.
 _SEEDS = 2**32  # so many seeds has a RandomState of NumPy
 _DICTIONARIES = {"seed_words": 'a dictionary such as {3: ["match", "coach"]}'}
-_IN_WORDS = {"random_state": f"should be a whole number from 0 to {_SEEDS - 1}"}
+_WIDTHS = "should be a list of one or more whole numbers above 0, such as [64, 32]"
+_IN_WORDS = {
+    "random_state": f"should be a whole number from 0 to {_SEEDS - 1}",
+    "hidden_sizes": _WIDTHS,
+    "decoder_sizes": _WIDTHS,
+}
 
 
 class _BriefMethod:

@@ -203,7 +203,7 @@ def evaluate(
         vectors=None if new is None else vectors_or_encoder(new, options, document_vectors, encoder),
         encoder=encoder, word_vectors=word_vectors, measures=None if measures is None else read_names(measures),
         top_n=words, relevance=relevance, device=device, allow=allow or (), force=force, stability=stability,
-        vary=tuple(require_variation(name) for name in read_names(vary)),
+        vary=tuple(dict.fromkeys(require_variation(name) for name in read_names(vary))),
     )  # fmt: skip
 
     def show(found: Evaluation) -> None:

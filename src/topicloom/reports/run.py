@@ -26,6 +26,7 @@ from ..errors import (
     TrainingDivergedError,
 )
 from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, located, lock_directory, put_in_place
+from ..messages import counted
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
@@ -670,7 +671,7 @@ def _announce_fits(about: Mapping[str, Any], request: Request, training: Corpus 
         raise InputError("the training documents are not available, so `stability` cannot fit the model again")
     seconds = about.get("training_seconds")
     each = f", about {seconds:.0f} seconds each" if isinstance(seconds, int | float) else ""
-    logger.info("fitting the model %d times more%s", request.stability * len(request.vary), each)
+    logger.info("%s of the model%s", counted(request.stability * len(request.vary), "further fit"), each)
 
 
 def _earlier(about: dict[str, Any]) -> dict[str, Any]:
