@@ -89,6 +89,11 @@ def test_an_interrupted_ensemble_goes_on_with_its_fits(tmp_path, interrupted_aft
     assert len(states) == 3
 
 
+def test_without_a_seed_each_ensemble_is_another_one():
+    one, other = (tl.Ensemble(model="lda:epochs=1", n_topics=3, n_fits=2, min_similarity=0.01) for _ in range(2))
+    assert not np.array_equal(one.fit(PLANTED.corpus).components_, other.fit(PLANTED.corpus).components_)
+
+
 def test_mistakes_are_said(fits):
     corpus = PLANTED.corpus
     other = tl.LDA(2, epochs=1, random_state=0).fit(np.eye(6))

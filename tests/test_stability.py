@@ -158,6 +158,8 @@ def test_returns_are_those_of_the_best_matching_of_all():
 def test_topics_without_a_partner_do_not_return():
     found = topic_returns(TOPICS.tolist(), [TOPICS[[4, 2]].tolist()], n_chance=1)
     assert np.isfinite(found.chance)
+    with pytest.raises(InputError, match="run 1 of the others has no topics"):
+        topic_returns(TOPICS, [TOPICS, TOPICS[:0]])
     found = topic_returns(TOPICS, [TOPICS[[4, 2]]], n_chance=0)
     assert found.partners[:, 0].tolist() == [-1, -1, 1, -1, 0, -1]
     assert found.similarity[[0, 1, 3, 5], 0].tolist() == [0] * 4

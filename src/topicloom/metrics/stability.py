@@ -319,6 +319,8 @@ def topic_returns(
     generator = np.random.default_rng(random_state)
     by_chance: list[Array] = []
     for run, other in enumerate(map(_distributions, others)):
+        if not (len(own) and len(other)):
+            raise InputError(f"{'the run' if not len(own) else f'run {run} of the others'} has no topics; leave it out")
         rows, columns, values = _most_similar(own, other)
         similarity[rows, run], partners[rows, run] = values, columns
         by_chance += [_most_similar(own, _exchanged(other, generator))[2] for _ in range(n_chance)]

@@ -76,22 +76,25 @@ class EnsembleRun:
 
     Attributes:
         network: the network of the last fit, and in the end that of the ensemble.
+        seed: the seed of the first fit.
         topics: (K, V) for each finished fit.
         history: the rows of `history_`.
     """
 
-    def __init__(self, snapshot: Snapshot | None) -> None:
+    def __init__(self, seed: int, snapshot: Snapshot | None) -> None:
+        self.seed = seed
         self.network: TopicNetwork = MeanFieldNetwork(1, 1)
         self.topics: list[Array] = []
         self.history: list[Row] = []
         if snapshot is not None:
+            self.seed = int(snapshot.values["seed"])
             self.topics = [snapshot.tensors[name].numpy() for name in sorted(snapshot.tensors)]
             self.history = [dict(row) for row in snapshot.values["history"]]
 
     def snapshot(self) -> Snapshot:
         """Return the topics of the finished fits, and the history."""
         tensors = {f"topics-{fit:06d}": torch.from_numpy(np.array(each)) for fit, each in enumerate(self.topics)}
-        return Snapshot(tensors, {"history": [dict(row) for row in self.history]})
+        return Snapshot(tensors, {"seed": self.seed, "history": [dict(row) for row in self.history]})
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -214,14 +217,14 @@ class Ensemble(TopicModel):
             raise InputError("Ensemble fits a model several times, so no epochs can be added to it")
         watchers = [*([ProgressBar()] if self.verbose else []), *callbacks]
         device = choose_device(self.device)
-        run = EnsembleRun(snapshot)
+        run = EnsembleRun(self.random_state if isinstance(self.random_state, int) else self.draw_seed(), snapshot)
         self.history_ = run.history
         combined: EnsembleNetwork | None = None
         with watched(watchers, self, self.n_fits, 1):
             for fit in range(len(run.topics), self.n_fits):
                 began = time.perf_counter()
                 row: Row = {"epoch": fit + 1}
-                fitted = self._fitted(fit, corpus)
+                fitted = self._fitted(fit, run.seed, corpus)
                 run.topics.append(fitted.components_)
                 run.network = fitted.network_
                 if fitted.history_ and "loss" in fitted.history_[-1]:
@@ -242,14 +245,15 @@ class Ensemble(TopicModel):
         self.settings_ = self.settings_ | {"n_topics": len(combined.agreement)}  # of the saved model
         self.adopt_network(combined)
 
-    def _fitted(self, fit: int, corpus: Corpus) -> TopicModel:
+    def _fitted(self, fit: int, seed: int, corpus: Corpus) -> TopicModel:
         """Return a fitted model of the ensemble."""
         given: list[TopicModel] | None = vars(self).get("given")
         if given is not None:
             return given[fit]
         base = estimator_named(self.model)
         # The documents have the tokens of their neighbours already.
-        base.set_params(**{name: getattr(self, name) for name in SHARED} | {"neighbour_tokens": 0})
+        shared = {name: getattr(self, name) for name in SHARED}
+        base.set_params(**shared | {"random_state": seed, "neighbour_tokens": 0})
         vary: Variation = self.vary
         base = model_of_fit(base, vary, fit)
         logger.info("fit %d of %d: %s", fit + 1, self.n_fits, self.model)

@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from ...errors import InputError, MissingExtraError
+from ...messages import counted
 from ..wording import BARS, CLOUDS, RETURNING, SIMILARITY, TOPIC, VARIED, Language, characters
 from .style import (
     BLACK,
@@ -248,7 +249,7 @@ def returning_topics(
     n_topics = len(names)
     if not groups or any(each.ndim != 2 or len(each) != n_topics or not each.size for each in groups.values()):
         shapes = ", ".join(str(each.shape) for each in groups.values()) or "none"
-        raise InputError(f"the similarities of {n_topics} topics have the shapes {shapes}; make them (K, R)")
+        raise InputError(f"the similarities of {counted(n_topics, 'topic')} have the shapes {shapes}; make them (K, R)")
     values = np.concatenate(list(groups.values()), axis=1)  # (K, R of all kinds)
     shares = (values >= threshold).mean(axis=1)
     order = np.lexsort((-values.mean(axis=1), -shares)).tolist()
