@@ -119,6 +119,21 @@ def test_a_run_whose_documents_are_repeated_gives_its_topics(runs, tmp_path):
     assert found.topics.corpus.counts[:, [column]].sum() == 5
 
 
+def test_documents_with_few_common_words_are_not_repeated(tmp_path):
+    """Without texts, documents can be compared only by the words that both runs know."""
+    long = " ".join(f"word{n}" for n in range(12))
+    for name, texts in (
+        ("one", ["cat dog mouse", "rain sun snow", "fish", "bird cow", f"{long} hen"]),
+        ("two", ["cat dog virus", "bank loan price", "tax", "sun snow rain", f"{long} oil"]),
+    ):
+        corpus = tl.Corpus.from_texts(texts * 3, language="en", min_df=1, max_df=1.0, keep_texts=False)
+        model = tl.LDA(2, epochs=1, random_state=0).fit(corpus)
+        write(tmp_path / name, model, corpus, model.infer(corpus), 0.0)
+    found = tl.merge([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
+    assert (found.n_documents, found.n_repeated) == ([15, 9], 6)
+    assert {"virus", "bank", "tax"} <= set(np.array(found.topics.vocabulary)[found.topics.corpus.word_counts > 0])
+
+
 def test_a_covariate_named_run_is_replaced_with_a_warning(tmp_path, caplog):
     texts = ["cat dog mouse", "rain sun snow"] * 6
     for name, values in (("one", ["x", "y"] * 6), ("two", [1.5] * 12)):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ logger = logging.getLogger("topicloom")
 USUAL = 0.05  # the share of the training documents that count as explained badly
 _LEAST_LEFT = 0.1  # of a word's tokens, when those of a document are left out
 _NAMED_WORDS = 10
+_ENOUGH_WORDS = 10  # different words by which documents are the same, although other words of both are not compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +283,7 @@ def _kept(old: Corpus, new: Corpus) -> npt.NDArray[np.intp]:
         for row, (name, content) in enumerate(zip(new.ids, _contents(new, old), strict=True)):
             if name not in known:
                 rows.append(row)
-            elif known[name] != content:
+            elif not content.is_that_of(known[name], same_id=True):
                 other.append(name)
         if other:
             raise InputError(
@@ -298,25 +299,59 @@ def is_repeated(old: Corpus, new: Corpus) -> npt.NDArray[np.bool_]:
 
     Documents are the same if they have the same id and text; without ids, if they have the same text and time.
     """
-    marks = [corpus.ids if _have_ids(old, new) else _moments(corpus) for corpus in (old, new)]
-    earlier = set(zip(_contents(old, new), marks[0], strict=True))
-    pairs = zip(_contents(new, old), marks[1], strict=True)
-    return np.fromiter((pair in earlier for pair in pairs), np.bool_, len(new))
+    have_ids = _have_ids(old, new)
+    marks = [corpus.ids if have_ids else _moments(corpus) for corpus in (old, new)]
+    earlier: dict[Any, _Content] = {}
+    for content, mark in zip(_contents(old, new), marks[0], strict=True):
+        key = content.known, mark
+        if key not in earlier or content.is_whole:
+            earlier[key] = content
+    repeated = np.zeros(len(new), np.bool_)
+    for row, (content, mark) in enumerate(zip(_contents(new, old), marks[1], strict=True)):
+        before = earlier.get((content.known, mark))
+        repeated[row] = before is not None and content.is_that_of(before, same_id=have_ids)
+    return repeated
 
 
 def _have_ids(*corpora: Corpus) -> bool:
     return all(corpus.ids != row_numbers(len(corpus)) for corpus in corpora)
 
 
-def _contents(corpus: Corpus, other: Corpus) -> Iterator[Hashable]:
+class _Content(NamedTuple):
+    """What is known of a document to compare it with those of another corpus.
+
+    Args:
+        known: a hash of its text, or the counts of the words that both corpora know.
+        is_whole: whether these are all words that are known of it.
+    """
+
+    known: Hashable
+    is_whole: bool
+
+    def is_that_of(self, other: _Content, *, same_id: bool) -> bool:
+        """Return whether two documents are the same, as far as is known.
+
+        Without texts and ids, a document with few words that both corpora know could be any of many.
+        """
+        if self.known != other.known:
+            return False
+        if not isinstance(self.known, frozenset):
+            return True
+        if same_id:
+            return bool(self.known) or (self.is_whole and other.is_whole)
+        return bool(self.known) and (self.is_whole or other.is_whole or len(self.known) >= _ENOUGH_WORDS)
+
+
+def _contents(corpus: Corpus, other: Corpus) -> Iterator[_Content]:
     """Yield the text of each document, or its counts if the texts of one of the corpora are not known."""
     if corpus.texts is not None and other.texts is not None:
-        yield from map(hash, corpus.texts)
+        yield from (_Content(hash(text), True) for text in corpus.texts)
         return
     words, counts = other.vocabulary, corpus.over(other.vocabulary).counts
-    for first, last in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+    are_whole = np.diff(counts.indptr) == np.diff(corpus.counts.indptr)
+    for first, last, is_whole in zip(counts.indptr[:-1], counts.indptr[1:], are_whole.tolist(), strict=True):
         pairs = zip(counts.indices[first:last].tolist(), counts.data[first:last].tolist(), strict=True)
-        yield frozenset((words[column], count) for column, count in pairs)
+        yield _Content(frozenset((words[column], count) for column, count in pairs), is_whole)
 
 
 def _moments(corpus: Corpus) -> Iterable[Any]:
