@@ -219,6 +219,19 @@ def test_both_languages_have_the_same_headings_tables_and_links(name: str) -> No
     assert linked(chinese) == linked(english)
 
 
+def test_rows_of_tables_have_as_many_cells_as_their_heading() -> None:
+    """A vertical line divides cells, also in code, if no backslash stands before it."""
+    found = 0
+    for name in ALL_PAGES:
+        text = BLOCK.sub("", (ROOT / name).read_text(encoding="utf-8"))
+        for table in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
+            sizes = {row: len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+            n_cells = next(iter(sizes.values()))
+            assert {row for row, n in sizes.items() if n != n_cells} == set(), name
+            found += 1
+    assert found > 300
+
+
 @pytest.mark.parametrize("name", CHINESE_MODELS)
 def test_both_languages_have_the_same_examples_of_models(name: str) -> None:
     english, chinese = ([re.sub(r" *#.*", "", block) for block in BLOCK.findall(text)] for text in both(name))
