@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 from collections.abc import Callable, Iterator
@@ -20,6 +21,12 @@ torch.set_num_threads(1)
 # A shell starts background jobs with SIGINT ignored, and the commands that tests start and interrupt would ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Search for garbage less often, and not among the thousands of tests and what they have imported."""
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.fixture(autouse=True)
@@ -46,18 +53,22 @@ def interrupted_after() -> Callable[[int], Callback]:
     return _Interrupter
 
 
-# What takes longer than to train, and what is done instead in tests without the mark `draws` and in their fixtures.
-_DRAWING = {
-    "topicloom.reports.run._draw": lambda *arguments: None,
-    "topicloom.reports.comparison_page._svg": lambda *arguments: "",
+# What takes longer than to train, and what is done instead in tests without a mark and in their fixtures.
+_INSTEAD: dict[str, dict[str, Callable[..., Any]]] = {
+    "draws": {
+        "topicloom.reports.run._draw": lambda *arguments: None,
+        "topicloom.reports.comparison_page._svg": lambda *arguments: "",
+    },
+    "syncs": {"topicloom.files.writing._sync": lambda path: None},
 }
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Draw the pictures of runs and comparisons only in tests with the mark `draws`, and in what these set up."""
+    """Draw the pictures of runs and wait for the disk only in tests with these marks, and in what they set up."""
     with pytest.MonkeyPatch.context() as patch:
-        if item.get_closest_marker("draws") is None:
-            for name, replacement in _DRAWING.items():
-                patch.setattr(name, replacement)
+        for mark, replacements in _INSTEAD.items():
+            if item.get_closest_marker(mark) is None:
+                for name, replacement in replacements.items():
+                    patch.setattr(name, replacement)
         return (yield)

@@ -38,6 +38,8 @@ from topicloom.models import GSM, model_class
 from topicloom.models.loading import load, read_config
 from topicloom.text.strings import write_array
 
+pytestmark = pytest.mark.syncs
+
 TEXTS = ["red-green", "green-blue", "blue-red-red", "green"] * 3
 
 

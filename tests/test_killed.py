@@ -18,7 +18,7 @@ from topicloom.errors import CorpusFileError
 from topicloom.files import atomic_directory, atomic_file, put_back, writing
 from topicloom.reports.run import write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+pytestmark = [pytest.mark.syncs, pytest.mark.skipif(sys.platform != "linux", reason="needs fork")]
 
 OPERATIONS = {"open", "os.mkdir", "os.rename", "os.rmdir", "os.remove", "os.chmod", "os.link", "shutil.rmtree"}
 PARTS = ("one", "two", "mark")
