@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 import topicloom as tl
+from forks import Fork, needs_fork
 from histories import Keeper, without_seconds
 from topicloom.errors import InputError, ModelFileError, SettingError, StateNotSavedError, TrainingInterrupted
 from topicloom.training import checkpoints
@@ -478,23 +479,12 @@ def test_a_fit_goes_on_from_one_state(tmp_path):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path, resume_from=state)
 
 
-KILLED = """
-import os, signal, sys, topicloom as tl
-class Kill(tl.Callback):
-    left = 13
-    def on_step(self, state):
-        self.left -= 1
-        if not self.left:
-            os.kill(os.getpid(), signal.SIGKILL)
-corpus = tl.datasets.synthetic_lda(90, 3, 30, random_state=1).corpus
-model = tl.GSM(3, hidden_size=8, batch_size=20, epochs=4, random_state=3, start="random")
-model.fit(corpus, checkpoint=tl.Checkpoints(sys.argv[1], every="1 epoch"), callbacks=[Kill()])
-"""
-
-
+@needs_fork
 def test_a_killed_process(tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    kill = Stops(13, signal.SIGKILL)
+    every = tl.Checkpoints(tmp_path, every="1 epoch")
+    process = Fork(lambda: tl.GSM(**SMALL).fit(CORPUS, checkpoint=every, callbacks=[kill]))
+    assert process.wait() == -signal.SIGKILL
     resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
     np.testing.assert_array_equal(resumed.components_, whole().components_)
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]

@@ -16,6 +16,7 @@ import pytest
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
+from forks import Fork, needs_fork, run_command
 from topicloom.cli import COMMANDS, load_command
 from topicloom.cli.shell import print_table
 from topicloom.files.content import read_yaml_or_toml
@@ -699,21 +700,20 @@ def chinese_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@needs_fork
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_without_some_characters(chinese_run, encoding):
-    def shown(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, "-m", "topicloom", command, str(chinese_run), *map(str, arguments)]
-        environment = os.environ | {"PYTHONIOENCODING": encoding}
-        return subprocess.run(line, env=environment, capture_output=True, encoding="latin-1", check=False)
+    def shown(command: str, *arguments: object) -> tuple[int, str, str]:
+        return Fork(lambda: run_command(command, chinese_run, *arguments), encoding).output()
 
-    table = shown("topics")
-    assert (table.returncode, table.stderr, r"\u" in table.stdout) == (0, "", True)
-    words = json.loads(shown("topics", "--json").stdout)["topics"][0]["words"]
+    code, table, said = shown("topics")
+    assert (code, said, r"\u" in table) == (0, "", True)
+    words = json.loads(shown("topics", "--json")[1])["topics"][0]["words"]
     assert words == json.loads(call("topics", chinese_run, "--json").stdout)["topics"][0]["words"]
-    data = shown("infer", chinese_run.with_name("zh.txt"))  # in which nothing may be replaced
-    assert (data.returncode, data.stderr.count("\n")) == (2, 1)
-    assert "which has no '\\u" in data.stderr
-    assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in data.stderr
+    code, _, said = shown("infer", chinese_run.with_name("zh.txt"))  # in which nothing may be replaced
+    assert (code, said.count("\n")) == (2, 1)
+    assert "which has no '\\u" in said
+    assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in said
 
 
 def test_narrow_tables_break_lines_between_words(monkeypatch, capsys):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import ranks
 import topicloom as tl
+from forks import Fork, needs_fork, run_command
 from ranks import MODELS, corpus
 from topicloom.distributed import current, join
 from topicloom.errors import SettingError
@@ -27,18 +25,6 @@ def environments(n_ranks: int) -> list[dict[str, str]]:
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(n_ranks), "OMP_NUM_THREADS": "1",
     }  # fmt: skip
     return [known | {"RANK": str(rank)} for rank in range(n_ranks)]
-
-
-def start(command: list[str], n_ranks: int) -> list[tuple[int, str]]:
-    """Start a command as so many processes, as torchrun does, and return the exit codes and outputs."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    started = [subprocess.Popen(command, env=os.environ | each, **pipes) for each in environments(n_ranks)]
-    try:
-        outputs = [each.communicate(timeout=300)[0] for each in started]
-        return [(each.returncode, output) for each, output in zip(started, outputs, strict=True)]
-    finally:
-        for each in started:
-            each.kill()
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +71,17 @@ def test_a_process_that_fails_alone_says_why(tmp_path):
         assert code == 0, output
 
 
+@needs_fork
 def test_the_command_line_trains_in_two_processes(tmp_path):
     lines = [f"{' '.join(pair)} {number % 7}x" for number in range(300) for pair in (("cat", "dog"), ("tax", "law"))]
     (tmp_path / "texts.txt").write_text("\n".join(lines))
-    command = [sys.executable, "-m", "topicloom", "train", str(tmp_path / "texts.txt"), "--model", "gsm", "--topics"]
-    command += ["2", "--epochs", "4", "--out", str(tmp_path / "run"), "--no-explorer"]
-    (code, output), other = start(command, 2)
-    assert (code, other[0]) == (0, 0), output + other[1]
+    arguments = ["train", tmp_path / "texts.txt", "--model", "gsm", "--topics", 2, "--epochs", 4]
+    arguments += ["--out", tmp_path / "run", "--no-explorer"]
+    processes = [Fork(lambda: run_command(*arguments), **each) for each in environments(2)]
+    (code, _, output), other = (each.output() for each in processes)
+    assert (code, other[0]) == (0, 0), output + other[2]
     assert "the run is in" in output
-    assert other[1] == ""
+    assert other[1:] == ("", "")
     assert len(tl.load(tmp_path / "run").components_) == 2
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["processes"] == 2
     assert len((tmp_path / "run" / "doc_topics.csv").read_text().splitlines()) == len(lines) + 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
+from forks import Fork, needs_fork, run_command
 from topicloom.errors import InputError
 from topicloom.files import lock_directory
 from topicloom.reports.run import JsonLines, fit
@@ -111,18 +111,16 @@ def test_other_files_of_a_run_directory_stay(news, tmp_path):
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
 
 
+@needs_fork
 def test_a_killed_write_leaves_one_whole_run(news, tmp_path):
     """Whenever the process dies, the directory holds the old run or the new one, and the next call works."""
     out = tmp_path / "run"
     trained(news, out)
-    script = "import sys; from topicloom.cli import app; app(sys.argv[1:])"
-    arguments = ["train", str(news), *map(str, FAST), "--out", str(out), "--overwrite", "--seed", "1"]
-    environment = os.environ | {"PYTHONPATH": str(Path(tl.__file__).parents[1])}
-    process = subprocess.Popen([sys.executable, "-c", script, *arguments], env=environment)
+    process = Fork(lambda: run_command("train", news, *FAST, "--out", out, "--overwrite", "--seed", 1))
     while process.poll() is None and not list(tmp_path.glob(".run.*")):  # it has begun to write
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
     assert tl.load(out).random_state in (0, 1)
     assert json.loads((out / "metrics.json").read_text())["documents"] == 40
     trained(news, out, "--overwrite", "--seed", 2)

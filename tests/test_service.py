@@ -28,6 +28,8 @@ import pytest
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused
+from forks import Fork, address_of, needs_fork, serve, serve_anew
+from topicloom import service
 from topicloom.cli.shell import log_to_stderr
 from topicloom.errors import InputError
 
@@ -90,20 +92,10 @@ def client(live: Live) -> Iterator[TestClient]:
 @pytest.fixture(scope="module")
 def server(run: Path) -> Iterator[str]:
     """The address of a real process."""
-    process, url = start(run)
+    process, url = serve(run)
     yield url
     process.terminate()
     process.wait(20)
-
-
-def start(run: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    command = [sys.executable, "-m", "topicloom", "serve", str(run), "--port", "0", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if "serving on " in line:
-            return process, line.split("serving on ")[1].strip()
-    raise AssertionError("the server did not start")
 
 
 def core_of(answer: Any) -> Any:
@@ -384,13 +376,10 @@ def test_other_machines_need_a_token(run):
     refused("serve", run, "--token", "a token with spaces in it", says=["ASCII letters, digits or signs"])
 
 
+@needs_fork
 def test_a_real_server_withstands_slow_and_broken_clients(run, tmp_path):
-    script = (
-        "from topicloom.service import Limits, serve\nimport sys\n"
-        "serve(sys.argv[1], port=0, limits=Limits(seconds=0.5), started=lambda url: print(url, flush=True))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script, str(run)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    limits = Limits(seconds=0.5)
+    process = Fork(lambda: service.serve(run, port=0, limits=limits, started=lambda url: print(url, flush=True)))
     host, port = process.stdout.readline().strip().removeprefix("http://").split(":")
     start = b"POST /api/infer HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -425,7 +414,8 @@ def test_a_real_server_withstands_slow_and_broken_clients(run, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM")
 def test_a_signal_ends_the_server(run):
-    process, url = start(run)
+    process = serve_anew(run)
+    url = address_of(process)
     port = url.rpartition(":")[2]
     with httpx.Client(base_url=url) as client:  # whose open connection does not delay the end
         assert client.get("/health").status_code == 200

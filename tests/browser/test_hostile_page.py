@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ pytest.importorskip("selenium", reason="selenium is not installed (the extra bro
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra serve)")
 
 import topicloom as tl
+from forks import serve
 from hostile import TITLE, WORDS
 from hostile_run import hostile_run
 from topicloom.topics.table import Table
@@ -29,10 +28,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(run: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "topicloom", "serve", str(run), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    yield next(line for line in process.stderr if "serving on " in line).split("serving on ")[1].strip()
+    process, address = serve(run)
+    yield address
     process.terminate()
     process.wait(20)
 

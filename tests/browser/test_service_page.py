@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -17,6 +14,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed (the extra serve)")
 
 import topicloom as tl
+from forks import serve
 from topicloom.reports.run import fit, write
 
 HOSTILE = "<script>document.title = 'hacked'</script> the cat and the dog"
@@ -67,13 +65,8 @@ def meaningful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def served(path: Path, *options: str, modules: Path | None = None) -> Iterator[str]:
-    command = [sys.executable, "-m", "topicloom", "serve", str(path), "--port", "0", *options]
-    found = [str(each) for each in (modules, os.environ.get("PYTHONPATH")) if each]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(found)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
-    line = next(line for line in process.stderr if "serving on " in line)
-    yield line.split("serving on ")[1].strip()
+    process, address = serve(path, *options, modules=modules)
+    yield address
     process.terminate()
     assert process.wait(20) == 0
 
