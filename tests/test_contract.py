@@ -8,8 +8,6 @@ import io
 import logging
 import pickle
 import random
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -590,29 +588,6 @@ def test_saved_is_loaded(fitted, tmp_path):
     ]
 
 
-def test_another_process_reads_raw_text(tmp_path):
-    """One process reads them all, as starting it is most of the time."""
-    script = (
-        "import sys, topicloom as tl\n"
-        "for folder in sys.argv[1].split():\n"
-        "    print(*tl.load(folder, device='cpu').transform(sys.argv[2:]).ravel().tolist())"
-    )
-    texts = [TEXTS[0].upper() + "!", "unheard of", TEXTS[1]]
-    models = {
-        str(tmp_path / case.id): case.values[0]().fit(TEXTS)
-        for case in CASES
-        if can_run(case) and not case.values[0]().needs_vectors
-    }
-    for folder, model in models.items():
-        model.save(folder)
-    done = subprocess.run(
-        [sys.executable, "-c", script, " ".join(models), *texts], capture_output=True, text=True, check=True
-    )
-    for line, (folder, model) in zip(done.stdout.splitlines(), models.items(), strict=True):
-        theta = np.array(line.split(), float).reshape(3, N_TOPICS)
-        np.testing.assert_allclose(theta, model.transform(texts), atol=1e-5, err_msg=folder)
-
-
 # Sparse from end to end.
 
 
@@ -1123,11 +1098,3 @@ def test_a_fit_goes_on_from_a_state_or_a_directory(tmp_path) -> None:
         GSM(2).fit(np.ones((4, 3)), checkpoint=tmp_path / "file")
     with pytest.raises(SettingError, match=r"`resume_from` should be what `state\.snapshot\(\)` returned; it is 3"):
         GSM(2).fit(np.ones((4, 3)), resume_from=3)
-
-
-def test_the_sampler_is_imported_where_warnings_are_errors() -> None:
-    code = "import topicloom as tl; tl.LDA(2, method='gibbs', epochs=2).fit([[1, 0], [0, 2], [1, 1]])"
-    pytest.importorskip("tomotopy")
-    command = [sys.executable, "-W", "error::DeprecationWarning", "-c", code]
-    found = subprocess.run(command, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 import topicloom as tl
-from test_contract import CASES, CORPUS, TEXTS
+from test_contract import CASES, CORPUS, TEXTS, can_run
 
 PLACES = [str(Path(tl.__file__).parents[1]), str(Path(__file__).parent)]
 
@@ -39,15 +39,44 @@ def digests() -> dict[str, str]:
     return found | {"words": hashlib.sha256(" ".join(corpus.vocabulary).encode()).hexdigest(), "counts": corpus.digest}
 
 
-def test_every_model_learns_the_same_in_a_new_process():
-    """Sets of strings are in another order there, and torch has two threads."""
-    script = (
-        "import json, torch; torch.set_num_threads(2)\n"
-        "from test_determinism import digests; print(json.dumps(digests()))"
-    )
+RAW = [TEXTS[0].upper() + "!", "unheard of", TEXTS[1]]
+THERE = """
+import json, sys, torch
+import topicloom as tl
+theta = [tl.load(folder, device="cpu").transform(sys.argv[2:]).tolist() for folder in sys.argv[1].split()]
+torch.set_num_threads(2)
+from test_determinism import digests
+print(json.dumps({"theta": theta, "digests": digests()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tl.TopicModel]:
+    """A fitted model of each kind that reads texts, by the folder in which it is saved."""
+    folder = tmp_path_factory.mktemp("saved")
+    makers = {str(folder / case.id): case.values[0] for case in CASES if can_run(case)}
+    models = {place: make().fit(TEXTS) for place, make in makers.items() if not make().needs_vectors}
+    for place, model in models.items():
+        model.save(place)
+    return models
+
+
+@pytest.fixture(scope="module")
+def there(saved: dict[str, tl.TopicModel]) -> dict[str, Any]:
+    """What a new process finds. Sets of strings are in another order there, and torch has two threads."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(PLACES), "PYTHONHASHSEED": "7"}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == digests()
+    command = [sys.executable, "-c", THERE, " ".join(saved), *RAW]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_model_learns_the_same_in_a_new_process(there):
+    assert there["digests"] == digests()
+
+
+def test_another_process_reads_raw_text(there, saved):
+    for theta, (folder, model) in zip(there["theta"], saved.items(), strict=True):
+        np.testing.assert_allclose(theta, model.transform(RAW), atol=1e-5, err_msg=folder)
 
 
 def state_of_process() -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -203,14 +201,6 @@ def test_the_process_stays_as_it_was(model):
     calls(model, CORPUS)
     model.fit(CORPUS[:60])
     assert process() == before
-
-
-def test_importing_changes_no_environment():
-    script = (
-        "import os; before = dict(os.environ); import topicloom as tl; tl.GSM, tl.compare; assert os.environ == before"
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
 
 
 def test_another_default_type_of_numbers(model, tmp_path, request):

@@ -14,6 +14,7 @@ import tarfile
 import tomllib
 import zipfile
 from email.parser import Parser
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -140,6 +141,8 @@ model.save("model")
 np.testing.assert_array_equal(tl.load("model").transform(texts), model.transform(texts))
 write_page("page.html", tl.Topics(model, corpus))
 """
+# The compiled module of tomotopy warns when it is imported, and warnings may be errors.
+SAMPLED = "import topicloom as tl; tl.LDA(2, method='gibbs', epochs=2).fit([[1, 0], [0, 2], [1, 1]])"
 
 
 def test_the_package_of_the_wheel_works(unpacked, tmp_path):
@@ -152,15 +155,16 @@ def test_the_package_of_the_wheel_works(unpacked, tmp_path):
         ).stdout
 
     assert run("-m", "topicloom", "--version").split()[-1] == topicloom.__version__
-    run("-c", USED, str(unpacked))
+    sampled = SAMPLED if find_spec("tomotopy") else ""
+    run("-W", "error::DeprecationWarning", "-c", sampled + USED, str(unpacked))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     licences = page[page.index('id="licences"') :]
     assert all(name in licences for name in ("MIT", "ISC", "BSD-3-Clause", "Mike Bostock", "Svelte Contributors"))
 
 
 WATCHED = """
-import sys
-seen = []
+import os, sys
+seen, before = [], dict(os.environ)
 WRITES = {"os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink", "os.chmod", "os.system"}
 def watch(event, values):
     writes = event == "open" and isinstance(values[1], str) and set(values[1]) & set("wax+")
@@ -181,6 +185,8 @@ extras = {"fastapi", "uvicorn", "optuna", "tomotopy", "gensim", "jieba", "rjieba
           "sentence_transformers", "model2vec"} & set(sys.modules)
 assert not extras, extras
 assert not seen, seen
+OTHERS = {"KMP_INIT_AT_FORK": "FALSE", "KMP_DUPLICATE_LIB_OK": "True"}  # which scikit-learn sets
+assert os.environ == OTHERS | before, os.environ.items() - before.items()
 """
 
 
@@ -198,7 +204,9 @@ def test_the_lowest_versions_are_those_that_are_tried():
 
 
 def test_importing_asks_no_network_writes_nothing_and_loads_no_extra(tmp_path):
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path)}
+    """It leaves the environment as it is, too."""
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path)}  # without what this process has set by now
+    environment |= {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
     environment["PYTHONPATH"] = str(PACKAGE.parent)
     done = subprocess.run(
         [sys.executable, "-c", WATCHED], cwd=tmp_path, env=environment, capture_output=True, text=True

@@ -67,6 +67,7 @@ def test_the_first_fit_needs_no_compiler(saved):
 ENTERED = """
 import sys
 from pathlib import Path
+import joblib, pandas, pydantic, rich, scipy.stats, sklearn.base, torch  # whose calls need not be noted
 import topicloom, topicloom.cli, topicloom.topics.view as view
 
 root, files = str(Path(topicloom.__file__).parent), set()
