@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import doctest
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -109,11 +110,15 @@ def test_make_knows_the_targets(target: str) -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
+@functools.cache
+def words_of_the_code() -> set[str]:
+    return set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))))
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "models").glob("*.md")), ids=lambda page: page.name)
 def test_pages_name_what_the_code_has(page: Path) -> None:
     """A name that was changed in the code only is found here."""
-    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
-    known = set(re.findall(r"\w+", code))
+    known = words_of_the_code()
     named = re.findall(r"`(?:\w+\.)*([A-Za-z_]+)`", page.read_text(encoding="utf-8"))
     assert set(named) <= known
 

@@ -47,10 +47,15 @@ def part_of(file: Path) -> str:
 
 
 @cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(file: Path) -> list[str]:
     """The full names of the modules that a file imports, inside functions and for type checkers too."""
     package = ("topicloom", *file.parent.parts)
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    tree = parsed(ROOT / file)
     names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -148,7 +153,7 @@ def test_public_names():
 
 def names_from_the_package(file: Path) -> Iterator[tuple[str, str]]:
     """The names that a script imports from the package, each after its module."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "topicloom":
             yield from ((node.module, alias.name) for alias in node.names)
 
@@ -187,7 +192,7 @@ def test_no_module_or_class_defines_a_name_twice():
     folders = [ROOT, Path(__file__).parent, *(ROOT.parents[1] / folder for folder in ("benchmarks", "examples"))]
     n_names, twice = 0, set()
     for file in (file for folder in folders for file in folder.rglob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = parsed(file)
         for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))):
             counts = Counter(names_of_statements(scope.body))
             n_names += len(counts)
@@ -201,7 +206,7 @@ def test_names_of_tests_have_at_most_ten_words():
     names = {
         node.name
         for file in Path(__file__).parent.rglob("test_*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     }
     assert {name for name in names if name.count("_") > 10} == set()
