@@ -121,7 +121,15 @@ def test_a_reader_gives_own_and_expanded_counts():
         np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[rows])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind is not tl.LDA and not kind.needs_vectors])
+RELATIVES = (tl.ECRTM, tl.GaussianBATM, tl.NVLDA)  # whose encoders are those of ETM, BATM and ProdLDA
+READERS = [
+    pytest.param(kind, marks=pytest.mark.slow if kind in RELATIVES else ())
+    for kind in MODELS
+    if kind is not tl.LDA and not kind.needs_vectors
+]
+
+
+@pytest.mark.parametrize("kind", READERS)
 def test_vectors_find_groups_of_short_texts(kind):
     settings = {"n_topics": N_GROUPS, "random_state": 0} | ({"epochs": 60} if kind is tl.Loom else {"epochs": 25})
     model = kind(**settings).fit(CORPUS)

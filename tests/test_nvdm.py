@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +23,12 @@ from topicloom.training.batches import BatchReader
 K = 5
 SMALL = {"epochs": 20, "random_state": 0, "device": "cpu"}
 CORPUS, TOPICS, _ = synthetic_lda(n_docs=500, n_topics=K, n_words=100, doc_length=60, alpha=0.1)
+
+
+@cache
+def fitted(rotation="varimax"):
+    """Not to be changed."""
+    return NVDM(K, rotation=rotation, **SMALL).fit(CORPUS)
 
 
 def rotated_simplex(n=2000, seed=0):
@@ -76,7 +84,7 @@ def test_coordinates_and_codes_are_inverse_to_each_other():
 
 
 def test_the_rotation_changes_topics_and_no_distribution_of_words():
-    turned, plain = (NVDM(K, rotation=name, **SMALL).fit(CORPUS) for name in ("varimax", "none"))
+    turned, plain = fitted(), fitted("none")
     theta, before = turned.transform(CORPUS), plain.transform(CORPUS)
     words, same = (
         model.network_.word_probabilities(torch.from_numpy(each)).detach()
@@ -94,7 +102,7 @@ def test_the_rotation_changes_topics_and_no_distribution_of_words():
 def test_seed_words_and_the_setting_keep_the_dimensions():
     word = CORPUS.vocabulary[0]
     seeded = NVDM(K, seed_words={0: [word]}, **SMALL).fit(CORPUS)
-    for model in (seeded, NVDM(K, rotation="none", **SMALL).fit(CORPUS)):
+    for model in (seeded, fitted("none")):
         torch.testing.assert_close(model.network_.decoder.coordinates.linear, torch.eye(K))
     with pytest.raises(SettingError, match="rotation"):
         NVDM(K, rotation="promax").fit(CORPUS)
@@ -107,7 +115,7 @@ def test_unrotated_topics_are_dimensions_of_typical_length():
 
 
 def test_ending_twice_and_streaming_keep_the_topics():
-    model = NVDM(K, **SMALL).fit(CORPUS)
+    model = copy.deepcopy(fitted())
     coordinates = model.network_.decoder.coordinates
     before = {name: tensor.clone() for name, tensor in coordinates.state_dict().items()}
     assert before["placed"]
@@ -144,7 +152,7 @@ def test_codes_that_are_equal_or_huge_have_finite_corners(scale, variance):
 
 
 def test_a_loaded_model_has_the_same_topics(tmp_path):
-    model = NVDM(K, **SMALL).fit(CORPUS)
+    model = fitted()
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model", device="cpu")
     np.testing.assert_array_equal(loaded.components_, model.components_)

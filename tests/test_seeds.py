@@ -10,7 +10,7 @@ import pytest
 
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
-from topicloom.models import GSM, LDA, MODELS
+from topicloom.models import ECRTM, GSM, LDA, MODELS, NVLDA, GaussianBATM
 from topicloom.models.loading import load
 
 N_TOPICS = 5
@@ -37,7 +37,15 @@ def make(kind, **settings):
 
 QUICK = {"LDA": {"epochs": 5}}
 SEEDED = [kind for kind in MODELS if not kind.needs_vectors]
-CASES = [pytest.param(partial(make, kind, **QUICK.get(kind.__name__, {})), id=kind.__name__) for kind in SEEDED]
+RELATIVES = (ECRTM, GaussianBATM, NVLDA)  # whose topics are seeded as those of ETM, BATM and ProdLDA
+CASES = [
+    pytest.param(
+        partial(make, kind, **QUICK.get(kind.__name__, {})),
+        id=kind.__name__,
+        marks=pytest.mark.slow if kind in RELATIVES else (),
+    )
+    for kind in SEEDED
+]
 CASES += [
     pytest.param(
         partial(make, LDA, method="gibbs", epochs=60),
