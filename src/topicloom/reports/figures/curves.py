@@ -69,7 +69,7 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 
     If the weights in the loss change during training, the first panel has the sum of the reconstruction and the
     divergence with their full weights, which is minus the evidence lower bound in the variational models. Dotted lines
-    are where spare topics are removed, and where the weight of the divergence stops to rise.
+    are where spare topics are removed, and where the weight of the divergence stops rising.
 
     A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
     show no course. If training has two stages, a dashed line separates them.
@@ -123,7 +123,7 @@ def _with_unweighted(row: Row) -> Row:
 
 
 def _events(history: Sequence[Row], language: Language) -> dict[float, str]:
-    """Return what happens after an epoch, by its place on the axis: topics are removed, or a weight stops to rise."""
+    """Return what happens after an epoch, by its place on the axis: topics are removed, or a weight stops rising."""
     events: dict[float, list[str]] = {}
     weights = [row.get("divergence_weight", 0.0) for row in history]
     if weights and weights[0] < max(weights):
