@@ -118,7 +118,7 @@ def test_the_recipe_of_nvlda_normalises_its_topics():
     assert tl.NVLDA(4, **QUICK).fit(CORPUS).network_.decoder.topics.shift is None
 
 
-@pytest.mark.parametrize(("kind", "rate"), [(tl.ProdLDA, 0.6), (tl.NVLDA, 0.25)])
+@pytest.mark.parametrize(("kind", "rate"), [(tl.ProdLDA, 0.2), (tl.NVLDA, 0.25)])
 def test_the_decoder_lacks_entries_of_theta_in_training(kind, rate, monkeypatch):
     network = kind.as_published(4, **QUICK).fit(CORPUS).network_
     batch = Batch(batch_of(np.repeat(COUNTS[:, :1], CORPUS.n_words, axis=1)[np.zeros(400, int)]))

@@ -9,7 +9,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 - theta B is not batch-normalised for each word (batch_norm=True, background=False), because this gives rare words the
   weight of common ones. The paper uses it to keep topics from being lost. Here the encoder prevents that by normalising
   its means (code_norm="shift" has the authors' normalisation). For the same reason ProdLDA has no dropout on the hidden
-  vector, and NVLDA .2 (dropout=0.6 and 0.25 in the authors' code).
+  vector, and NVLDA .2 (dropout=0.2 and 0.25 in the authors' code).
 - The prior approximates Dirichlet(alpha) with an alpha below 1 (alpha=1 in the authors' code).
 - Half of a document's words are hidden from the encoder in training (input_dropout=0), which receives log(1 + x)
   (encoder_input="raw").
@@ -74,8 +74,8 @@ class ProdLDA(DirichletVAE):
     published: ClassVar[dict[str, Any]] = _AUTHORS | {
         "batch_norm": True,
         "batch_norm_eps": 1e-3,
-        "dropout": 0.6,
-        "theta_dropout": 0.6,
+        "dropout": 0.2,
+        "theta_dropout": 0.2,
         "learning_rate": 2e-3,
         "epochs": 80,
     }
