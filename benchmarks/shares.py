@@ -34,6 +34,8 @@ NAMES = (
     "LDA gibbs", "Loom", "GSM", "ETM", "WLDA dirichlet", "GMNTM", "DirichletVAE implicit", "DirichletVAE weibull",
     "ProdLDA", "ProdLDA 60 epochs", "BATM", "NVDM",
 )  # fmt: skip
+RARE_DOCS, RARE_WORDS = 2200, 3000
+RARE = {20: 8, 10: 4}  # K, and the median number of tokens of a document
 ZIPF = {"20ng": 20, "bbc-news": 20}  # corpora with classes, and K
 PAIRED_SEEDS = 10  # of the models that are compared with even shares, on corpora with classes
 EARLIER = {"learn_shares": False, "spare_topics": 0, "code_norm": "fixed"}  # even shares by force
@@ -59,6 +61,19 @@ variation distances is minimal.
 The rows of "even shares" have the present defaults of all other settings. In the corpora of 5 topics and 300 tokens, one
 (seed 1) has nearly all tokens in three topics. A model with five topics then has copies of one of them, and the
 correlation compares a single copy with the planted topic.
+
+"""
+RARE_HEAD = """
+## Rare words, few tokens and equal shares
+
+In a novel whose common words were left out, paragraphs have few tokens, and a word is in a handful of paragraphs. Nothing
+then tells one topic from another in many documents, and a model may give all of them to one topic. These planted corpora
+are of that kind: 2,200 documents whose lengths are lognormal (median 8 tokens with K = 20, 4 with K = 10), 3,000 words,
+no common words, topics of equal shares, and theta from Dirichlet(1 / K).
+
+- largest: the largest mean share of a topic; planted topics have 1 / K.
+- main topic: the largest part of the documents that have the same main topic.
+- distance: the mean distance of planted and found topics.
 
 """
 SKEWED = """
@@ -95,6 +110,39 @@ def planted(n_topics: int, length: int, seed: int) -> tuple[sp.csr_matrix, np.nd
 def recover(job: jobs.Job) -> dict[str, Any]:
     """Fit a model to planted topics, and return how well it finds their shares."""
     return recovered(make(job), *planted(job["n_topics"], job["length"], job["seed"]))
+
+
+def rare(job: jobs.Job) -> dict[str, Any]:
+    """Fit a model to planted topics of rare words and equal shares, and return the largest share that it finds."""
+    counts, topics, _ = planted_rare(job["n_topics"], job["seed"])
+    model = make(job)
+    start = time.process_time()
+    model.fit(counts, vocabulary=[f"w{word}" for word in range(counts.shape[1])])
+    seconds = time.process_time() - start
+    _, distance = shared.matched(topics, model.components_)
+    theta = model.transform(counts)
+    return {
+        "seconds": seconds,
+        "cpu": seconds,
+        "largest": float(theta.mean(0).max()),
+        "main": float(np.bincount(theta.argmax(1)).max() / len(theta)),
+        "distance": float(distance.mean()),
+    }
+
+
+@cache
+def planted_rare(n_topics: int, seed: int) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
+    """Draw counts (D, V) of words that occur, topics (K, V) of equal shares, and theta (D, K)."""
+    random = np.random.default_rng([seed, n_topics, RARE_WORDS])
+    topics = random.dirichlet(np.full(RARE_WORDS, ETA), n_topics)
+    theta = random.dirichlet(np.full(n_topics, 1 / n_topics), RARE_DOCS)
+    lengths = np.ceil(random.lognormal(np.log(RARE[n_topics]), 0.8, RARE_DOCS)).astype(int)
+    mixed = theta @ topics
+    drawn = (random.multinomial(n, row / row.sum()) for n, row in zip(lengths, mixed, strict=True))
+    counts = sp.csr_matrix(np.stack([row.astype(np.int32) for row in drawn]))
+    occurs = np.asarray(counts.sum(0)).ravel() > 0
+    topics = topics[:, occurs]
+    return counts[:, occurs], topics / topics.sum(1, keepdims=True), theta
 
 
 def recovered(model: tl.TopicModel, counts: sp.csr_matrix, topics: np.ndarray, theta: np.ndarray) -> dict[str, Any]:
@@ -165,7 +213,23 @@ def make(job: jobs.Job) -> tl.TopicModel:
 
 
 def work(folder: Path, job: jobs.Job) -> dict[str, Any]:
+    if job.get("rare"):
+        return rare(job)
     return skewed(folder, job) if "corpus" in job else recover(job)
+
+
+def rare_table(rows: list[dict[str, Any]], names: list[str]) -> str:
+    """Return the table of planted corpora of rare words, or nothing without rows."""
+    columns = {"largest": ("largest", 3), "main": ("main topic", 2), "distance": ("distance", 2)}
+    header = ["model", "seeds", *(f"{title}, K={k}" for k in RARE for title, _ in columns.values())]
+    body = []
+    for name in names:
+        good = [row for row in rows if row["variant"] == name and "error" not in row]
+        cells = [[row for row in good if row["n_topics"] == k] for k in RARE]
+        if good:
+            figures = [jobs.spread(cell, column, digits) for cell in cells for column, (_, digits) in columns.items()]
+            body.append([name, str(max(map(len, cells))), *figures])
+    return RARE_HEAD + jobs.markdown(header, body) if body else ""
 
 
 def planted_table(rows: list[dict[str, Any]], names: list[str]) -> str:
@@ -237,6 +301,7 @@ def main() -> None:
     jobs.add_arguments(parser, shared.RESULTS / "shares.jsonl")
     parser.add_argument("--variants", default=",".join(NAMES), help="names of variants, separated by commas")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rare-seeds", type=int, default=1, help="seeds of the corpora of rare words")
     parser.add_argument("--topics", default="5,10,20")
     parser.add_argument("--lengths", default="10,60,300")
     parser.add_argument("--corpora", default=",".join(ZIPF), help="corpora with classes; empty for none")
@@ -263,7 +328,11 @@ def main() -> None:
         for each in earlier
         for name in (each.removesuffix(" even shares"), each)
     ]
-    jobs.run(requested, partial(work, options.shared), options)
+    rare_jobs = [
+        {"variant": name, "n_topics": k, "rare": True, "seed": seed}
+        for seed, k, name in product(range(options.rare_seeds), RARE, names)
+    ]
+    jobs.run([*rare_jobs, *requested], partial(work, options.shared), options)
     order = [*shared.VARIANTS, *(f"{name} even shares" for name in shared.VARIANTS)]
     every = [
         {"variant": name, "n_topics": k, "length": length, "seed": seed}
@@ -283,9 +352,19 @@ def main() -> None:
     rows = list({(r["variant"], r.get("corpus"), r["n_topics"], r.get("length"), r["seed"]): r for r in rows}.values())
     missing = f"The tables have {len(rows)} of {planned} fits so far; cells without one are left out.\n\n"
     missing = missing if len(rows) < planned else ""
+    all_rare = product(order, RARE, range(3))
+    rare_rows = jobs.latest(
+        options.out, [{"variant": name, "n_topics": k, "rare": True, "seed": seed} for name, k, seed in all_rare]
+    )
     first = planted_table([row for row in rows if "length" in row], order)
     PAGE.write_text(
-        HEAD + missing + first + SKEWED + skewed_table(rows, order) + paired_table(pairs, order),
+        HEAD
+        + missing
+        + first
+        + rare_table(rare_rows, order)
+        + SKEWED
+        + skewed_table(rows, order)
+        + paired_table(pairs, order),
         encoding="utf-8",
     )
 
