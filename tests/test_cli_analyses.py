@@ -251,6 +251,14 @@ def test_nearest(folder):
     assert "similarity" in call("nearest", folder / "run", "cat").stdout
     refused("nearest", folder / "run", "catt", says=["did you mean cat"])
     refused("nearest", folder / "run", 99, says=["has no topic of this name; the topics are 0 to"])
+    assert "say little" not in call("nearest", folder / "run", "cat").stdout
+
+
+def test_nearest_says_that_learned_word_vectors_say_little(folder, tmp_path):
+    still = ("--set", "start=random", "--set", "learning_rate=1e-6", "--epochs", 1, "--monitor", "none", "--no-texts")
+    made = call("train", folder / "news.jsonl", "--model", "etm", "--topics", 3, *still, "--out", tmp_path / "etm")
+    assert made.exit_code == 0, made.output
+    assert "The neighbours of words say little: " in call("nearest", tmp_path / "etm", "cat").stdout
 
 
 def test_vectors(folder, tmp_path):

@@ -9,7 +9,7 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import adjusted_rand_score
 
 from topicloom.errors import SettingError
-from topicloom.topics.hierarchy import Hierarchy, hellinger, hierarchy
+from topicloom.topics.hierarchy import Hierarchy, hellinger, hierarchy, length_in_directions
 
 WORDS = [f"w{n}" for n in range(30)]
 COUNTS = np.full(30, 100.0)
@@ -146,3 +146,14 @@ def test_wrong_settings():
         hierarchy(components, theta, COUNTS, WORDS, word_weight=2)
     with pytest.raises(SettingError, match="average, complete, single"):
         hierarchy(components, theta, COUNTS, WORDS, method="ward")  # type: ignore[arg-type]
+
+
+def test_random_words_have_the_length_of_chance_in_topics():
+    random = np.random.default_rng(4)
+    topics, words = random.normal(size=(5, 40)), random.normal(size=(3000, 40))
+    part, chance = length_in_directions(words, topics)
+    assert chance == 4 / 40  # the topics without their mean
+    assert part == pytest.approx(chance, abs=0.01)
+    assert length_in_directions(topics - topics.mean(0), topics)[0] == pytest.approx(1)
+    outside = np.linalg.svd(topics)[2][5:]  # orthogonal to all topics
+    assert length_in_directions(outside, topics)[0] == pytest.approx(0, abs=1e-9)

@@ -383,6 +383,15 @@ def nearest(
     print_table(["word", "similarity"], near)
     typer.echo()
     print_table(["topic", "name", "similarity"], topics, n_numbers=1)
+    if getattr(view.model, "word_embeddings_", None) is not None:
+        from ..topics.hierarchy import length_in_directions
+
+        part, chance = length_in_directions(*view.vectors())
+        if part < 2 * chance:
+            typer.echo(
+                f"\nThe neighbours of words say little: {part:.1%} of the length of word vectors is in the directions "
+                f"of the topics, {chance:.1%} by chance. Learn from more text, or give the vectors (`word_vectors`)."
+            )
 
 
 @command(

@@ -69,6 +69,22 @@ def nearest_of(rows: Array, vector: Array, top_n: int, without: int | None = Non
     return most_similar(similarity, top_n, without)
 
 
+def length_in_directions(words: Array, topics: Array) -> tuple[float, float]:
+    """Return the part of the squared length of words that lies in the directions in which topics differ, and by chance.
+
+    The loss of an ETM sees the vectors of words in these directions alone, so that vectors which it learned from random
+    ones are still random in all others.
+
+    Args:
+        words: (V, L) the vectors of the words.
+        topics: (K, L) the vectors of the topics.
+    """
+    _, sizes, directions = np.linalg.svd(topics - topics.mean(0), full_matrices=False)
+    directions = directions[sizes > 1e-5 * sizes.max(initial=0.0)]  # (K - 1, L), or fewer
+    part = np.square(words @ directions.T).sum() / max(float(np.square(words).sum()), 1e-12)
+    return float(part), len(directions) / words.shape[1]
+
+
 def most_similar(similarity: Array, top_n: int, without: int | None = None) -> list[tuple[int, float]]:
     """Return the places of the greatest similarities: (index, similarity), the best first.
 
