@@ -202,13 +202,6 @@ def test_it_is_compared_like_any_model(folder):
     assert settings["sharpness"] == "3.0"
 
 
-def test_worker_processes_find_it(folder):
-    models = ["own_model:SharpTM:epochs=1+hidden_size=8", "gsm:epochs=1+hidden_size=8"]
-    found = tl.compare(CORPUS, models, [3], 1, n_jobs=2)
-    assert not found.failed
-    assert len(found.rows) == 2
-
-
 # The command line.
 
 
