@@ -440,7 +440,7 @@ def test_partial_fit(make, caplog):
     learns_in_parts(make)
     model = make().partial_fit(CORPUS[:40])
     first, vocabulary, topics = model.perplexity(CORPUS), model.vocabulary_, model.components_.copy()
-    for _ in range(30):
+    for _ in range(20):
         model.partial_fit(CORPUS[40:])
     assert model.perplexity(CORPUS) < 0.98 * first
     assert not np.array_equal(model.components_, topics)
@@ -492,7 +492,7 @@ def moved(model: TopicModel, components: np.ndarray) -> float:
 
 def test_partial_fit_goes_on_from_what_was_learned(make, tmp_path):
     learns_in_parts(make)
-    model, fresh = make(epochs=20).fit(CORPUS), make(epochs=20).partial_fit(CORPUS)
+    model, fresh = make(epochs=8).fit(CORPUS), make(epochs=8).partial_fit(CORPUS)
     before = model.components_.copy()
     model.save(tmp_path / "model")
     assert 0 < moved(model.partial_fit(CORPUS[:32]), before) < 0.5 * moved(fresh, before)

@@ -32,7 +32,10 @@ FIRST, SECOND = corpus(80, 3, 30, "first"), corpus(90, 4, 40, "second")
 BOTH = tl.Corpus.from_counts(
     sparse.hstack([FIRST.counts[:9], SECOND.counts[:9]]).tocsr(), [*FIRST.vocabulary, *SECOND.vocabulary]
 )
-SMALL = {"random_state": 0, "device": "cpu", "epochs": 4, "batch_size": 20, "pretrain_epochs": 1, "embedding_size": 8}
+SMALL = {
+    "random_state": 0, "device": "cpu", "epochs": 4, "batch_size": 20, "pretrain_epochs": 1, "embedding_size": 8,
+    "hidden_size": 16,
+}  # fmt: skip
 
 
 def make(kind: type[tl.TopicModel], n_topics: int = 3, **settings: Any) -> tl.TopicModel:
@@ -245,21 +248,24 @@ def test_a_stop_within_an_epoch_leaves_the_last_whole_one(kind, interrupted_afte
 
 
 @EVERY
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
-def test_whatever_stops_a_fit_the_earlier_model_stays(kind, error, interrupted_after, monkeypatch):
+def test_whatever_stops_a_fit_the_earlier_model_stays(kind):
     model = make(kind).fit(SECOND)
     before, theta = learned(model), model.transform(SECOND)
 
     class Fails(Callback):
+        def __init__(self, error):
+            self.error = error
+
         def on_state(self, state):
             if len(model.history_) == 4:
-                raise error
+                raise self.error
 
-    with pytest.raises(error) as caught:
-        model.set_params(n_topics=4).fit(FIRST, callbacks=[Fails()])
-    assert caught.value.__notes__ == ["The model is as it was before this fit."]
-    assert learned(model) == before
-    assert equal(model.transform(SECOND), theta)
+    for error in (KeyboardInterrupt, MemoryError, ZeroDivisionError):
+        with pytest.raises(error) as caught:
+            model.set_params(n_topics=4).fit(FIRST, callbacks=[Fails(error)])
+        assert caught.value.__notes__ == ["The model is as it was before this fit."]
+        assert learned(model) == before
+        assert equal(model.transform(SECOND), theta)
 
 
 def test_an_earlier_model_survives_a_fit_that_diverges():
