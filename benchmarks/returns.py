@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import shared
 import topicloom as tl
 from topicloom.metrics import TopicReturns, topic_returns
+from topicloom.models.refitting import documents_of_fit
 
 N_TOPICS = 20
 VARIANTS = "GSM,ProdLDA,Loom,ETM,LDA variational,LDA gibbs"
@@ -28,14 +29,6 @@ def shuffled(counts: sp.csr_array, seed: int) -> sp.csr_array:
     rows = np.repeat(np.arange(n_docs), np.asarray(counts.sum(axis=1)).ravel().astype(int))
     words = np.random.default_rng(seed).permutation(np.repeat(counts.indices, counts.data.astype(int)))
     return sp.csr_array(sp.coo_array((np.ones(len(rows)), (rows, words)), shape=counts.shape))
-
-
-def documents_of(corpus: tl.Corpus, vary: str, number: int) -> tl.Corpus:
-    """Return the documents in another order, or a bootstrap sample of them; with "seed", as they are."""
-    random, n_docs = np.random.default_rng(99 + number), corpus.n_docs
-    if vary == "seed":
-        return corpus
-    return corpus.subset(random.permutation(n_docs) if vary == "order" else random.integers(n_docs, size=n_docs))
 
 
 def cell(found: TopicReturns) -> str:
@@ -60,7 +53,10 @@ def main() -> None:
         found = [
             topic_returns(
                 first,
-                [topics(documents_of(corpus, vary, n), n if vary == "seed" else 0) for n in range(1, n_fits + 1)],
+                [
+                    topics(documents_of_fit(corpus, vary, 99 + n), n if vary == "seed" else 0)
+                    for n in range(1, n_fits + 1)
+                ],
             )
             for vary, n_fits in FITS
         ]

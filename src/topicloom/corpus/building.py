@@ -449,8 +449,8 @@ def build(
     known: list[_StringField | _TimeField] = [ids, labels, timestamps]
     covariates: dict[str, list[str | None]] = {}
     sample = _Sample()
-    whole = _Sample(boilerplate.MOST_TOLD, None, boilerplate.MOST_TOLD_CHARACTERS)
-    is_told = isinstance(tokenizer, Tokenizer) and not tokenizer.boilerplate
+    whole = _Sample(boilerplate.MOST_REPORTED, None, boilerplate.MOST_REPORTED_CHARACTERS)
+    is_reported = isinstance(tokenizer, Tokenizer) and not tokenizer.boilerplate
     copies = Copies(None if drop_duplicates else MOST_READ)
     kept: list[npt.NDArray[np.bool_]] = []
     with (
@@ -473,7 +473,7 @@ def build(
                     texts = tuple(compress(texts, is_first))
                 strings = [text for text in texts if isinstance(text, str)]
                 sample.extend(strings)
-                if is_told:
+                if is_reported:
                     whole.extend(strings)
                 if keep_texts:
                     writer.extend(strings)

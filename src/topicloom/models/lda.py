@@ -165,7 +165,8 @@ class LDA(TopicModel):
     Main args:
         epochs: the number of passes over the documents; None is 20 for "variational" and 1,000 for "gibbs".
         batch_size: the number of documents in a step of "variational". The steps depend on the order of the documents.
-            None takes all documents in each step (batch variational Bayes), so that their order changes nothing.
+            None takes all documents in each step (batch variational Bayes), so that their order changes nothing, and in
+            `partial_fit` 256 of them.
 
     Prior args:
         alpha: the Dirichlet parameter of theta, the same for all topics. A smaller value gives documents fewer topics.

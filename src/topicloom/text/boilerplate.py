@@ -22,7 +22,7 @@ from .pieces import CHARACTERS
 SHARE, FEWEST = 0.01, 10  # the fewest documents of a run
 LINE_SHARE = 0.05  # of a run that fills lines in the middle of texts
 MOST_DOCUMENTS, MOST_CHARACTERS = 20_000, 20_000_000  # that are compared, at equal distances
-MOST_TOLD, MOST_TOLD_CHARACTERS = 1_000, 1_000_000  # of the sample, if boilerplate is only told of
+MOST_REPORTED, MOST_REPORTED_CHARACTERS = 1_000, 1_000_000  # of the sample, if boilerplate is only reported
 
 _RUN = 8  # words
 _RUN_OF_CHARACTERS = {"zh": 16, "ja": 16}  # about as many as eight words have

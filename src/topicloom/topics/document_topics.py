@@ -135,28 +135,27 @@ def sums_by_parent(parts: Iterable[tuple[DocumentTopics, npt.ArrayLike]]) -> Ite
     Raises:
         InputError: as for `sum_by_parent`.
     """
-    held: tuple[DocumentTopics, npt.NDArray[np.float64]] | None = None  # the last text, which may go on
+    last: tuple[DocumentTopics, npt.NDArray[np.float64]] | None = None  # the last text, which may go on
     for pieces, n_tokens in parts:
         if not len(pieces):
             continue
         sums, totals = _sums(pieces, n_tokens)
         dtype = pieces.theta.dtype
-        if held is not None:
-            before, total = held
+        if last is not None:
+            before, total = last
             if before.ids[0] == sums.ids[0]:
+                theta = np.where(total > 0, before.theta, 0) + np.where(totals[:1] > 0, sums.theta[:1], 0)
                 total = total + totals[:1]
-                theta = np.where(held[1] > 0, before.theta, 0) + np.where(totals[:1] > 0, sums.theta[:1], 0)
-                theta = theta if total[0] > 0 else before.theta
-                held = replace(before, theta=theta, empty=total == 0), total
+                last = replace(before, theta=theta if total[0] > 0 else before.theta, empty=total == 0), total
                 sums, totals = sums[1:], totals[1:]
                 if not len(sums):
                     continue
-            yield _means(*held, dtype)
+            yield _means(*last, dtype)
         if len(sums) > 1:
             yield _means(sums[:-1], totals[:-1], dtype)
-        held = sums[-1:], totals[-1:]
-    if held is not None:
-        yield _means(*held, dtype)
+        last = sums[-1:], totals[-1:]
+    if last is not None:
+        yield _means(*last, dtype)
 
 
 def _sums(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> tuple[DocumentTopics, npt.NDArray[np.float64]]:
