@@ -17,9 +17,14 @@ VERSIONS = sorted(path.name for path in (Path(__file__).parent / "fixtures").ite
 
 
 @pytest.fixture(params=VERSIONS)
-def saved(request, tmp_path):
+def version(request):
+    return request.param
+
+
+@pytest.fixture
+def saved(version, tmp_path):
     """A copy of what a version saved."""
-    return Path(shutil.copytree(Path(__file__).parent / "fixtures" / request.param, tmp_path / "saved"))
+    return Path(shutil.copytree(Path(__file__).parent / "fixtures" / version, tmp_path / "saved"))
 
 
 def test_this_version_has_fixtures():
@@ -34,9 +39,9 @@ def test_models_give_the_theta_that_they_gave(saved):
     assert tl.load(saved / "edited").given_names == ["cats 猫", None, None]
 
 
-def test_a_corpus_is_the_same(saved):
+def test_a_corpus_is_the_same(version, saved):
     tokenizer = repr(corpus().tokenizer)
-    then = tokenizer.replace("rules=2", "rules=1")
+    then = tokenizer.replace("rules=2", "rules=1") if version == "0.1.0" else tokenizer
     expected = [then if isinstance(part, str) and part == tokenizer else part for part in content(corpus())]
     assert digest(content(tl.Corpus.load(saved / "corpus", verify=True))) == digest(expected)
 
