@@ -18,6 +18,9 @@ PLACES = {
     "CHANGELOG.md": r"^## (\S+) ",  # the newest comes first
     "src/topicloom/_version.py": r'^__version__ = "(.*)"',
     "packaging/recipe.yaml": r'^  version: "(.*)"$',
+    "docs/figures/badges/version.svg": r"^<title>version: (.*)</title>$",
+    "README.md": r"^\[!\[Version (\S+)\]",
+    "README.zh-CN.md": r"^\[!\[版本 (\S+)\]",
 }
 
 

@@ -13,6 +13,7 @@ import re
 import runpy
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ SNIPPETS = [pytest.param(snippet, id=place) for snippet, place in FOUND.items()]
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_python_snippets_run(snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if "epochs" not in snippet:
+        snippet = snippet.replace("random_state=0)", "random_state=0, epochs=2)")  # small, and otherwise as it stands
     exec(compile(snippet, "snippet", "exec", dont_inherit=True), {"__name__": "__main__"})
 
 
@@ -60,10 +63,31 @@ def test_the_commands_of_the_first_example_run(tmp_path: Path, monkeypatch: pyte
     assert len(rows) == 2
 
 
-def test_both_readmes_name_the_same_commands_and_models() -> None:
-    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
-    for pattern in (r"^(?:topicloom|make) \S+", r"^\| `(\w+)` \|", r"docs/models/\w+(?=[\w.-]*\.md)"):
+@pytest.mark.parametrize("page", ["README", "docs/first-steps", "docs/all-models", "docs/installing"])
+def test_both_languages_name_the_same_commands_and_models(page: str) -> None:
+    english, chinese = ((ROOT / f"{page}{end}").read_text(encoding="utf-8") for end in (".md", ".zh-CN.md"))
+    for pattern in (r"^(?:topicloom|make|pip|python) \S+", r"^\| `(\w+)` \|", r"models/\w+(?=[\w.-]*\.md)"):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE)
+
+
+def test_the_readmes_are_short_and_have_the_same_parts() -> None:
+    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
+    assert max(text.count("\n") for text in (english, chinese)) <= 150
+    assert [level for level, _ in headings(chinese)] == [level for level, _ in headings(english)]
+    assert len(cells(chinese)) == len(cells(english))
+    shown = "explorer-topics.png", "story-news-topics-zh.png"  # the same page in both languages
+    assert linked(chinese.replace(*shown[::-1])) == linked(english)
+
+
+def test_badges_say_what_is_so() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    given = "\n".join(project["project"]["classifiers"])
+    pythons = " | ".join(re.findall(r":: (3\.\d+)$", given, re.MULTILINE))
+    licence, strict = project["project"]["license"], project["tool"]["mypy"]["strict"]
+    said = {"version": topicloom.__version__, "python": pythons, "licence": licence, "types": "mypy strict" * strict}
+    for name, words in said.items():
+        badge = (ROOT / f"docs/figures/badges/{name}.svg").read_text(encoding="utf-8")
+        assert f"<title>{name}: {words}</title>" in badge
 
 
 @pytest.mark.parametrize("suffix", [".md", ".zh-CN.md"])
@@ -135,7 +159,7 @@ CHINESE_GROUPS = {
 }
 GROUP_NAMES = CHINESE_GROUPS | {group.lower(): group for group in CHINESE_GROUPS.values()}
 MODELS = dict(
-    re.findall(r"^\| `(\w+)` \|.*\(docs/models/(\w+)\.md\) \|$", (ROOT / READMES[0]).read_text("utf-8"), re.M)
+    re.findall(r"^\| `(\w+)` \|.*\(models/(\w+)\.md\) \|$", (ROOT / "docs/all-models.md").read_text("utf-8"), re.M)
 )
 
 

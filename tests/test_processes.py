@@ -118,7 +118,7 @@ def test_idle_workers_are_not_used_in_another_directory(tmp_path, monkeypatch):
 
 
 @LINUX
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [getattr(signal, "SIGKILL", signal.SIGTERM), signal.SIGINT])
 def test_workers_end_with_the_process_that_started_them(number, tmp_path):
     (tmp_path / "slow.py").write_text(
         "import os, time\n\ndef words(text):\n    open(f'began-{os.getpid()}', 'w').close()\n    time.sleep(60)\n"

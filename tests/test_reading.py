@@ -523,6 +523,7 @@ def test_a_binary_file_in_a_folder(tmp_path):
         read(tmp_path, format="csv")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_with_a_bad_byte_does_not_hang(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

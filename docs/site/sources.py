@@ -79,6 +79,7 @@ WORDS = {
     "course": ("The course", "课程"),
     "models": ("The models", "各个模型"),
     "measured": ("Measurements", "测量"),
+    "every": ("a table of all models, and the one to begin with", "所有模型的一览表，以及从哪个开始"),
     "code": ("Programs", "示例程序"),
     "cli": ("The command line", "命令行"),
     "terms": ("Terms and lists of pages", "术语和页面列表"),
@@ -200,7 +201,8 @@ def contents(language: str) -> dict[str, list[Group]]:
     groups["learn"][0].pages.insert(0, ("readme", say(WORDS["quickly"], language)))
     placed.add("readme")
     add("learn", say(WORDS["code"], language), all_in("examples", "examples/quickstart"))
-    models = Group(say(WORDS["models"], language), all_in("models", "models/loom"))
+    every = say(WORDS["every"], language)
+    models = Group(say(WORDS["models"], language), [("all-models", every), *all_in("models", "models/loom")])
     groups["models"].insert(0, models)
     placed.update(name for name, _ in models.pages)
     for title, _ in GROUPS.values():

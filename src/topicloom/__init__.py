@@ -140,8 +140,15 @@ __all__ = ["__version__", *_MODULES]  # names that are loaded below
 def __getattr__(name: str) -> "Any":
     if name not in _MODULES:
         raise AttributeError(f"module 'topicloom' has no attribute {name!r}")
-    module = _import_module(_MODULES[name], __name__)
-    return module if name in ("datasets", "distributed", "figures", "metrics") else getattr(module, name)
+    try:
+        module = _import_module(_MODULES[name], __name__)
+        return module if name in ("datasets", "distributed", "figures", "metrics") else getattr(module, name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from .errors import without_torch
+
+        raise without_torch(f"`{name}`") from None
 
 
 def __dir__() -> list[str]:

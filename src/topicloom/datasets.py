@@ -340,7 +340,7 @@ def _draw_words(
 @cache  # parsing the library takes seconds
 def _library_documents(root: Path) -> tuple[Document, ...]:
     documents = []
-    for path in sorted(_library_files(root)):
+    for path in sorted(_library_files(root), key=lambda each: each.parts):  # on Windows, too, case counts
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         try:
             module = ast.parse(path.read_bytes())

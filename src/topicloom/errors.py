@@ -38,6 +38,11 @@ class MissingExtraError(InputError, ImportError):
         return cls(f"{what} needs {package}: pip install 'topicloom[{extra}]'")
 
 
+def without_torch(what: str) -> MissingExtraError:
+    """Return the error that `what` needs PyTorch, which a light installation lacks."""
+    return MissingExtraError(f"{what} needs PyTorch: pip install torch")
+
+
 def _is_missing(module: str | None) -> bool:
     """Return whether there is no such module; None is one that exists."""
     try:

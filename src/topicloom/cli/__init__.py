@@ -5,6 +5,7 @@ A command's module is loaded when the command runs, and PyTorch only inside the 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -13,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from .._version import __version__
+from ..errors import without_torch
 from ..processes import limit_spinning
 from .shell import PlainCommand, spare_narrow_stdout
 
@@ -144,4 +146,10 @@ def main() -> None:
     """Run the command `topicloom`."""
     limit_spinning()  # only here, because the library never changes the environment of a process
     spare_narrow_stdout()
-    app(prog_name="topicloom")
+    try:
+        app(prog_name="topicloom")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        typer.echo(f"topicloom: error: {without_torch('this command')}", err=True)
+        sys.exit(2)

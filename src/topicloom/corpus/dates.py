@@ -261,13 +261,11 @@ def _converted(column: Times) -> tuple[Times, npt.NDArray[np.bool_]]:
         if unit in ("ns", "ps", "fs", "as"):  # NumPy's own conversion overflows at the earliest times
             elapsed: npt.NDArray[Any] = column.view(column.dtype.str.replace("M8", "m8"))
             times = (elapsed // np.timedelta64(1, "us")).astype(UNIT)
-            times[np.isnat(column)] = np.datetime64("NaT")
-        else:
-            try:
-                times = column.astype(UNIT)
-                is_wrong = times.astype(column.dtype) != column  # it came back as it was, unless it overflowed
-            except OverflowError:  # from NumPy 2.5 on
-                times, is_wrong = np.full(len(column), np.datetime64("NaT"), UNIT), ~is_wrong
+            times[np.isnat(column)] = np.datetime64("NaT", "us")
+        else:  # far times would overflow, which NumPy refuses for the whole column from 2.5 on
+            first, last = (np.datetime64(year, "us").astype(column.dtype) for year in ("0000", "4000"))
+            is_wrong = (column < first) | (column > last)
+            times = np.where(is_wrong, np.array("NaT", column.dtype), column).astype(UNIT)
     earliest, latest = np.datetime64(f"{FIRST_YEAR:04}", "us"), np.datetime64(str(LAST_YEAR + 1), "us")
     return times, (is_wrong | (times < earliest) | (times >= latest)) & ~np.isnat(column)
 

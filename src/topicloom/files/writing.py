@@ -163,6 +163,9 @@ def require_free(path: Path, marker: str, overwrite: bool = False, known: Collec
         raise InputError(f"{path} holds other files (no {marker}) and is not overwritten; give another place")
 
 
+_IN_USE = (5, 32)  # errors of Windows: access is denied, and a file is used by another process
+
+
 def put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
     """Move a directory to `path`. What is there is exchanged with it, or moved aside and then removed.
 
@@ -178,7 +181,15 @@ def put_in_place(temporary: Path, path: Path, overwrite: bool) -> None:
     elif not exchange(temporary, path):
         # No other call replaces a directory in one step, so the old one is moved aside first.
         aside = moved_aside(temporary)
-        path.replace(aside)
+        try:
+            path.replace(aside)
+        except PermissionError as error:
+            if getattr(error, "winerror", None) not in _IN_USE:
+                raise
+            raise InputError(
+                f"{path} cannot be replaced, because a program has files in it open; close what reads it, such as a "
+                "service or a Python that loaded its corpus, or give another place"
+            ) from None
         try:
             temporary.replace(path)
         except OSError:
@@ -254,9 +265,10 @@ def system_error(error: Exception, path: Path) -> OSError:
 
 
 def _sync(path: Path) -> None:
-    if os.name == "nt":  # Windows cannot flush directories, nor files that are open for reading only
+    on_windows = os.name == "nt"  # it cannot flush directories, nor files that are open for reading only
+    if on_windows and path.is_dir():
         return
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if on_windows else os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as error:

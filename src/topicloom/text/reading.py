@@ -265,10 +265,15 @@ def _matched(path: Path) -> list[Path]:
         _require(path)
         _refuse_saved(path)
         return [path]
-    found = sorted(Path(name) for name in glob.iglob(str(path), recursive=True))
+    found = sorted(map(Path, glob.iglob(str(path), recursive=True)), key=_order)
     if files := [each for each in found if each.is_file()]:
         return files
     raise InputError(f"the pattern {str(path)!r} matches no file; check it")
+
+
+def _order(path: Path) -> tuple[str, ...]:
+    """Return the place of a file among others. On Windows, paths themselves are compared without regard to case."""
+    return path.parts
 
 
 def _name_of(sources: Sequence[str | Path]) -> str:
@@ -287,7 +292,8 @@ def _place(name: str, path: Path) -> dict[str, str]:
 
 def _of_folder(root: Path, inside: str, format: str | None, base: Input) -> list[_File]:
     """Return the files of a folder that are documents, or those of a format."""
-    shown = sorted(file for file in root.rglob("*") if _is_shown(file.relative_to(root)) and file.is_file())
+    shown = [file for file in root.rglob("*") if _is_shown(file.relative_to(root)) and file.is_file()]
+    shown.sort(key=_order)
     # A folder of texts may have runs in it, whose .txt files are words of a vocabulary.
     saved = {folder for folder in {file.parent for file in shown} if _is_saved(folder) or holds_model(folder)}
     names = {file.relative_to(root).as_posix(): file for file in shown if file.parent not in saved}

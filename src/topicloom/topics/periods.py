@@ -226,7 +226,7 @@ def _time(name: str, value: Any) -> np.datetime64:
     try:
         found = parse_times([value])[0]
     except InputError:
-        found = np.datetime64("NaT")
+        found = np.datetime64("NaT", "us")
     if np.isnat(found):
         raise SettingError(f"`{name}={value}` is no date; give one such as 2024, 2024-05 or 2024-05-03")
     return np.datetime64(found, "us")
