@@ -1,4 +1,4 @@
-"""What other systems do differently, imitated on this one: order of paths, locks, files in use, and a missing PyTorch."""
+"""What other systems do differently, imitated on this one: order of paths, locks, open files, a missing PyTorch."""
 
 from __future__ import annotations
 
