@@ -19,8 +19,8 @@ PLACES = {
     "src/topicloom/_version.py": r'^__version__ = "(.*)"',
     "packaging/recipe.yaml": r'^  version: "(.*)"$',
     "docs/figures/badges/version.svg": r"^<title>version: (.*)</title>$",
-    "README.md": r"^\[!\[Version (\S+)\]",
-    "README.zh-CN.md": r"^\[!\[版本 (\S+)\]",
+    "README.md": r"^\[!\[Version ([\d.]+)\]",
+    "README.zh-CN.md": r"^\[!\[版本 ([\d.]+)\]",
 }
 
 

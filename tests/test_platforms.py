@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESERVED = {"con", "prn", "aux", "nul", *(f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10))}
 
 
-def test_files_of_a_folder_have_the_order_of_linux_on_windows(tmp_path, monkeypatch):
+def test_files_of_folders_have_one_order_on_every_system(tmp_path, monkeypatch):
     names = ["B.txt", "a.txt", "a/b.txt", "a-b/c.txt", "C/d.txt"]
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -187,7 +187,7 @@ def contents(language: str) -> dict[str, list[Group]]:
             groups[section].append(Group(title, fresh))
 
     placed.update(name for name in names.values() if name.startswith(("project/", "models/", "examples/")))
-    placed.update(("reference/terms", "evidence/measurements", "index"))
+    placed.update(("reference/terms", "evidence/measurements", "index", "all-models"))
     for heading, title, rows in listed(language):
         add(PLACES.get(heading, "how-to"), title, rows)
     placed -= {name for name in names.values() if name.startswith(("project/", "models/", "examples/"))}
