@@ -6,20 +6,18 @@ import csv
 import inspect
 import io
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+from forks import Fork, needs_fork
 from topicloom import __version__, metrics
 from topicloom.corpus import Corpus
 from topicloom.corpus.inputs import split
@@ -180,21 +178,12 @@ def test_half_a_line_is_passed_over(tmp_path):
     assert rows_of(compare(CORPUS, QUICK, [2], 2, out=tmp_path)) == rows_of(whole)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is not there")
+@needs_fork
 def test_killed_and_taken_up_again(tmp_path):
     """A comparison that is killed outright ends with the table of one that was not."""
     CORPUS.save(tmp_path / "corpus")
-    code = (
-        "import sys; from topicloom.experiments.compare import compare; from topicloom.corpus import Corpus\n"
-        "if __name__ == '__main__':\n"
-        "    models = ['gsm:epochs=2', 'lda:epochs=2']\n"
-        "    compare(Corpus.load(sys.argv[1]), models, [2, 3], 2, out=sys.argv[2], n_jobs=2)\n"
-    )
-    (tmp_path / "run.py").write_text(code)
     out = tmp_path / "out"
-    command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path / "corpus"), str(out)]
-    environment = os.environ | {"PYTHONPATH": str(Path(jobs.__file__).parents[2])}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    process = Fork(lambda: compare(Corpus.load(tmp_path / "corpus"), QUICK, [2, 3], 2, out=out, n_jobs=2))
     try:
         began = time.monotonic()
         while len(jobs.read_rows(out / "jobs.jsonl")) < 2 and process.poll() is None and time.monotonic() - began < 120:

@@ -12,7 +12,6 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -28,7 +27,7 @@ import pytest
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused
-from forks import Fork, address_of, needs_fork, serve, serve_anew
+from forks import Fork, address_of, needs_fork, run_command, serve, serve_anew
 from topicloom import service
 from topicloom.cli.shell import log_to_stderr
 from topicloom.errors import InputError
@@ -916,26 +915,18 @@ def test_many_requests_do_not_wait_for_a_long_one(server):
         assert slow.result().status_code == 200
 
 
+@needs_fork
 def test_the_extra_is_missing(run):
-    script = """
-import sys
-from topicloom.cli import main
-sys.argv = ["topicloom", "serve", sys.argv[1]]
-for missing in ("fastapi", "uvicorn", "prometheus_client"):
-    sys.modules[missing] = None
-    try:
-        main()
-    except SystemExit as ended:
-        assert ended.code == 2
-    del sys.modules[missing]
-"""
-    found = subprocess.run([sys.executable, "-c", script, str(run)], capture_output=True, text=True)
-    assert found.returncode == 0
-    said = [
-        f"the service needs {name}: pip install 'topicloom[serve]'"
-        for name in ("fastapi", "uvicorn", "prometheus_client")
-    ]
-    assert [line.partition("error: ")[2] for line in found.stderr.splitlines()] == said
+    def serve_without(missing: str) -> None:
+        for name in [name for name in sys.modules if name.startswith((missing, "topicloom.service"))]:
+            del sys.modules[name]  # as if they had not been imported
+        sys.modules[missing] = None
+        run_command("serve", run)
+
+    for name in ("fastapi", "uvicorn", "prometheus_client"):
+        code, printed, said = Fork(lambda missing=name: serve_without(missing)).output()
+        assert (code, printed) == (2, "")
+        assert said == f"topicloom: error: the service needs {name}: pip install 'topicloom[serve]'\n"
 
 
 def test_sqlite_without_full_text_search(monkeypatch, tmp_path):
