@@ -86,13 +86,14 @@ check: setup  ## run the linter, the formatter and the type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-dist: setup  ## build the wheel (reproducibly) and the source distribution of the last commit into dist/
+dist: setup  ## build the wheel and the source distribution of the last commit into dist/, reproducibly
 	rm -rf dist && mkdir -p dist/source && git archive HEAD | tar x -C dist/source
 	cd dist/source && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) ../../$(BIN)/python -c \
 		"from setuptools import build_meta as b; b.build_wheel('..'); b.build_sdist('..')" >/dev/null
+	$(BIN)/python packaging/repack.py dist/topicloom-*.tar.gz $$(git log -1 --format=%ct)
 	rm -rf dist/source && ls dist
 
-check-dist: dist .venv-repository/ready  ## check that the wheel is built again with the same bits, and from the source distribution
+check-dist: dist .venv-repository/ready  ## check that both are built again with the same bits, and the wheel from the source distribution
 	.venv-repository/bin/twine check --strict dist/topicloom-*
 	$(BIN)/python packaging/check_dist.py
 
