@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import os
 import signal
@@ -18,6 +19,8 @@ import pytest
 FORKS = sys.platform == "linux"  # elsewhere, libraries may not work in a copy
 needs_fork = pytest.mark.skipif(not FORKS, reason="needs Linux, whose processes can be copied with their libraries")
 
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+
 
 class Fork:
     """A process that calls a function and ends, with as much of the interface of `subprocess.Popen` as tests need.
@@ -33,6 +36,7 @@ class Fork:
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
+            ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)  # also if a test fails before it ends the process
             os.environ.update(environment)
             for number, (_, writing) in enumerate(pipes, 1):
                 os.dup2(writing, number)
