@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import gc
+import io
 import json
 import re
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -188,6 +190,27 @@ def test_tables_of_documents_have_no_formula(tmp_path):
         texts = [cell for cell in cells if not re.fullmatch(r"-?[0-9.e-]+", cell)]
         assert not [text for text in texts if text.lstrip()[:1] in set("=+-@＝\x00") and text]
         assert "'=1+1" in texts
+
+
+def test_the_table_of_documents_is_what_csv_would_write(tmp_path):
+    texts = ["", 'say "cat, dog"', "line\nbreak cat", "cat\r\ndog", "=dog"] * 4
+    corpus = tl.Corpus.from_counts(
+        np.arange(40).reshape(20, 2) % 7, ["cat", "dog"], ids=[f"{n};" for n in range(20)], texts=texts
+    )
+    model = tl.GSM(2, epochs=1, random_state=0).fit(corpus)
+    found = model.infer(corpus)
+    found = replace(found, theta=np.array([[1, 0], [1e-5, 0.99999], [1 / 3, 2 / 3], [4e-7, 1]] * 5, np.float32))
+    words = [" ".join(topic) for topic in model.topics(5, written=True)]
+    shares = found.theta.astype(np.float64).round(6).tolist()
+    expected = io.StringIO()
+    writer = csv.writer(expected, lineterminator="\n")
+    writer.writerow(["id", "topic", "topic_words", "topic_0", "topic_1", "text"])
+    for id, topic, row, text in zip(corpus.ids, found.main_topics, shares, texts, strict=True):
+        writer.writerow([id, topic, "" if topic is None else words[topic], *row, text])
+    with (tmp_path / "d.csv").open("w+", encoding="utf-8", newline="") as file:
+        write_documents(file, [found[:7], found[7:]], model)
+        file.seek(0)
+        assert file.read() == expected.getvalue()
 
 
 def test_a_table_without_rows(tmp_path):

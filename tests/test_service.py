@@ -399,6 +399,9 @@ def test_a_real_server_withstands_slow_and_broken_clients(run, tmp_path):
     assert answer_to() == b""
     endless = answer_to(b"GET /health HTTP/1.1\r\nHost: localhost\r\n", *(b"X-More: " + b"x" * 9_000 for _ in range(9)))
     assert endless == b""
+    chunked = start.replace(b"localhost\r\n", b"localhost\r\nTransfer-Encoding: chunked\r\n") + b"\r\n"
+    many = answer_to(chunked, b"1\r\n \r\n" * 30_000, b"0\r\n\r\n")  # pieces of a byte
+    assert many == b"" or b" 400 " in many
     assert b" 400 " in answer_to(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
     assert b" 413 " in answer_to(start + b"Content-Length: 9999999999999\r\n\r\n", b"{")
     raw = b"GET /../../../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -423,6 +426,37 @@ def test_a_signal_ends_the_server(run):
         assert process.wait(20) == 0
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
+
+
+def test_bodies_that_do_not_arrive_take_no_places():
+    async def scenario() -> list[int]:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        guard = Guard(app, Access(), Limits(requests=1, seconds=5), Measures())
+        statuses: list[int] = []
+
+        async def ask(*, arrives: bool) -> None:
+            async def send(message: Any) -> None:
+                statuses.extend([message["status"]] if message["type"] == "http.response.start" else [])
+
+            async def receive() -> Any:
+                if not arrives:
+                    await asyncio.sleep(60)
+                return {"type": "http.request", "body": b"{}", "more_body": False}
+
+            headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"2")]
+            await guard({"type": "http", "method": "POST", "path": "/x", "headers": headers}, receive, send)
+
+        slow = [asyncio.create_task(ask(arrives=False)) for _ in range(3)]
+        await asyncio.sleep(0)
+        await ask(arrives=True)
+        for task in slow:
+            task.cancel()
+        return statuses
+
+    assert asyncio.run(scenario()) == [200]
 
 
 def test_what_is_too_much_is_told_to_come_back():

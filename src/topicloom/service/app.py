@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -256,6 +257,14 @@ def add_pages(app: FastAPI, live: Live) -> None:
     async def page() -> Response:
         return _as_html(*await explorer.page())
 
+    @cache
+    def description() -> bytes:
+        return _encode(app.openapi()).encode()
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return Response(description(), media_type="application/json")
+
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         return _as_html(_DOCS.encode(), _SWAGGER_POLICY)
@@ -384,6 +393,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         title="topicloom",
         summary=f"The topics of {live.run.resolve().name}",
         version=__version__,
+        openapi_url=None,  # `add_pages` adds it
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,

@@ -67,7 +67,8 @@ class Limits(ReadableSettings):
         characters: the greatest length of a text, in characters.
         documents: the most documents on a page of /api/documents.
         edits: the most edits that can be stored.
-        requests: the most requests that are processed at a time. Further requests get the answer 503.
+        requests: the most requests that are processed at a time. Further requests get the answer 503. A request whose
+            body has not arrived does not count.
         connections: the most open connections. If there are more, the one that has been idle for longest is closed.
         seconds: the most seconds in which a request must arrive, and in which it must then be answered.
 
@@ -202,6 +203,8 @@ _HEADERS: dict[bytes, bytes] = {
     b"cross-origin-resource-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
+_LARGE_BODY = 1 << 18  # bytes
+_LARGE_BYTES_PER_SECOND = 8_000_000  # of such bodies, one after another
 _OPEN = "/health"  # the only path that needs no token
 _METHODS = ("GET", "HEAD", "POST")
 
@@ -226,7 +229,9 @@ class Guard:
 
     def __init__(self, app: App, access: Access, limits: Limits, measures: Measures) -> None:
         self.app, self.access, self.limits, self.measures = app, access, limits, measures
-        self.n_requests = 0
+        self.n_requests = 0  # whose bodies have arrived
+        self.n_arriving = 0  # bytes of bodies that have not arrived as a whole
+        self._large = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -239,7 +244,6 @@ class Guard:
         answer = _Answer(send, _CLOSE if _has_body(scope) else [], is_head=method == "HEAD")
         if method == "HEAD":  # the answer of GET without the body
             scope = {**scope, "method": "GET"}
-        self.n_requests += 1
         self.measures.in_progress.inc()
         try:
             async with asyncio.timeout(2 * self.limits.seconds):  # a client may also fail to read its answer
@@ -253,7 +257,6 @@ class Guard:
             logger.exception("a request to %r failed", scope["path"])
             await answer.refuse(Refusal(500, "an error occurred in the service; its log says more"))
         finally:
-            self.n_requests -= 1
             self.measures.in_progress.dec()
             route = getattr(scope.get("route"), "path", "other")
             self.measures.requests.labels(route, method, str(answer.status)).inc()
@@ -262,13 +265,12 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         headers = _headers(scope)
         self._check(scope, headers)
-        if self.n_requests > self.limits.requests and scope["path"] != _OPEN:
-            self.measures.refused.inc()
-            raise Refusal(
-                503, "the service is busy with other requests; try again in a second", [(b"retry-after", b"1")]
-            )
         body = await self._body(headers, receive)
         answer.unread = []
+        if len(body) > _LARGE_BODY:
+            await self._spaced(len(body))
+        if self.n_requests >= self.limits.requests and scope["path"] != _OPEN:
+            raise self._busy()
         given = [body]
 
         async def replay() -> Message:
@@ -276,8 +278,21 @@ class Guard:
                 return {"type": "http.request", "body": given.pop(), "more_body": False}
             return await receive()
 
-        async with asyncio.timeout(self.limits.seconds):
-            await self.app(scope, replay, answer)
+        self.n_requests += 1
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                await self.app(scope, replay, answer)
+        finally:
+            self.n_requests -= 1
+
+    def _busy(self) -> Refusal:
+        self.measures.refused.inc()
+        return Refusal(503, "the service is busy with other requests; try again in a second", [(b"retry-after", b"1")])
+
+    async def _spaced(self, size: int) -> None:
+        """Wait, so that large bodies follow each other slowly. While one is parsed, nobody else gets an answer."""
+        async with self._large:
+            await asyncio.sleep(size / _LARGE_BYTES_PER_SECOND)
 
     def _check(self, scope: Scope, headers: dict[str, str]) -> None:
         host = headers.get("host", "")
@@ -314,15 +329,21 @@ class Guard:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refusal(400, "the connection was closed before the whole body had arrived")
-                    body += message.get("body", b"")
+                    part = message.get("body", b"")
+                    body += part
+                    self.n_arriving += len(part)
                     if len(body) > most:
                         raise too_large
+                    if self.n_arriving > self.limits.requests * most:
+                        raise self._busy()
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
             raise Refusal(
                 408, f"the body did not arrive within {self.limits.seconds:g} seconds; send it faster"
             ) from None
+        finally:
+            self.n_arriving -= len(body)
 
 
 _CLOSE: Headers = [(b"connection", b"close")]

@@ -29,6 +29,8 @@ logger = logging.getLogger("topicloom")
 _SWITCH_SECONDS = 0.0005  # a tenth of Python's default, so that short requests wait less during a long one
 _MAX_HEAD_BYTES = 1 << 16  # the greatest size of a request's head
 _MAX_PIPELINED = 100  # the most requests of a connection that wait for answers to earlier ones
+_MAX_CHUNKS = 20_000  # the most pieces of a request's body; honest ones have a kilobyte or more
+_MAX_FIELDS = 200  # the most fields of a request's head and after its body
 _STOP_SECONDS = 5  # the time for answers in progress when the server is stopped
 _BACKLOG = 1024  # the most connections that wait to be accepted
 
@@ -181,8 +183,14 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
 
     class Protocol(HttpToolsProtocol):
         timer: asyncio.TimerHandle | None = None  # runs until the head of a request has arrived
+        is_flooded = False  # whether more has arrived than a client may send
         arriving = False  # whether a request has begun and is not complete
         n_bytes = 0  # of this request
+        n_chunks = n_fields = 0  # of this request
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.waiting = bytearray()  # what has arrived of the body and was not passed on
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -193,25 +201,49 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
         def data_received(self, data: bytes) -> None:
             self.n_bytes += len(data)
             super().data_received(data)
+            self._pass_on()
             # A body in many small pieces can double in size.
             most = _MAX_HEAD_BYTES if self.timer else _MAX_HEAD_BYTES + 2 * limits.body
-            if self.n_bytes > most or len(self.pipeline) > _MAX_PIPELINED:
+            if self.n_bytes > most or self.is_flooded:
                 self.transport.abort()
 
         def on_message_begin(self) -> None:
+            if len(self.pipeline) > _MAX_PIPELINED:
+                self._refuse()
             super().on_message_begin()
-            self.arriving, self.n_bytes = True, 0
+            self.arriving, self.n_bytes, self.n_chunks, self.n_fields = True, 0, 0, 0
             self._wait()
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            if self.timer:  # headers after the body are ignored, because there could be any number of them
+            self.n_fields += 1
+            if self.n_fields > _MAX_FIELDS:
+                self._refuse()
+            if self.timer:  # headers after the body are ignored
                 super().on_header(name, value)
+
+        def on_body(self, body: bytes) -> None:
+            self.n_chunks += 1
+            if self.n_chunks > _MAX_CHUNKS:
+                self._refuse()
+            self.waiting += body  # uvicorn would copy the whole body for each chunk
+
+        def _refuse(self) -> None:
+            """Stop reading what arrives. Without this, a block of a thousand requests would hold up everybody else."""
+            self.is_flooded = True
+            raise ValueError("there is too much of it")
+
+        def _pass_on(self) -> None:
+            if self.waiting and not self.is_flooded:
+                body = bytes(self.waiting)
+                self.waiting.clear()
+                super().on_body(body)
 
         def on_headers_complete(self) -> None:
             self._stop_waiting()
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
+            self._pass_on()
             super().on_message_complete()
             self.arriving = False
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
+from itertools import repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
@@ -512,7 +513,7 @@ class _Rows:
         self.names = [name or "" for name in names] if any(names) else None
 
     def columns(self, part: DocumentTopics) -> dict[str, Any]:
-        """Return a list of values for each column, and a covariate as it is."""
+        """Return a list of values for each column but the shares, and a covariate as it is."""
         main = part.main_topics
         times = None if part.times is None else np.datetime_as_string(part.times, "s").tolist()
         known: dict[str, Sequence[Any] | None] = {
@@ -523,22 +524,57 @@ class _Rows:
             "topic_name": self.names and ["" if topic is None else self.names[topic] for topic in main],
             "topic_words": ["" if topic is None else self.words[topic] for topic in main],
         }
-        shares = part.theta.astype(np.float64).round(6)
-        known |= {f"topic_{k}": column.tolist() for k, column in enumerate(shares.T)}
         known["text"] = part.texts if self.texts else None
         return with_covariates({name: column for name, column in known.items() if column is not None}, part)
 
 
 def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, excel: bool) -> None:
     file.write(BOM if excel else "")
-    table = csv.writer(file, lineterminator="\n")
+    shares = _Shares()
     for number, part in enumerate(parts):
         columns = rows.columns(part)
+        names = list(columns)
+        place = names.index(_BEFORE_SHARES) + 1
         if number == 0:
-            table.writerow(map(as_text_cell, columns) if excel else columns)
-        plain = map(plain_column, columns.values())
-        cells = (map(as_text_cell, column) if excel else column for column in plain)
-        table.writerows(zip(*cells, strict=True))
+            head = [*names[:place], *(f"topic_{k}" for k in range(part.theta.shape[1])), *names[place:]]
+            csv.writer(file, lineterminator="\n").writerow(map(as_text_cell, head) if excel else head)
+        cells = [list(map(as_text_cell, column)) if excel else column for column in map(plain_column, columns.values())]
+        before = _lines_of(cells[:place])
+        after = _lines_of([[""] * len(part), *cells[place:]]) if cells[place:] else repeat("")
+        for first in range(0, len(part), _ROWS_AT_ONCE):
+            millionths = np.rint(part.theta[first : first + _ROWS_AT_ONCE].astype(np.float64) * 1e6)
+            texts = (",".join(map(shares.__getitem__, row)) for row in millionths.tolist())
+            file.writelines(f"{start},{text}{end}\n" for text, start, end in zip(texts, before, after, strict=False))
+
+
+_BEFORE_SHARES = "topic_words"  # the column
+_ROWS_AT_ONCE = 1000
+
+
+class _Shares(dict[float, str]):
+    """The shares of topics as text, by their millionths. Few of them differ, and to write a number takes time."""
+
+    def __missing__(self, millionths: float) -> str:
+        text = self[millionths] = repr(millionths / 1e6)
+        return text
+
+
+def _lines_of(columns: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Yield the cells of each row as CSV, without the end of the line."""
+    line = _LastLine()
+    table = csv.writer(line, lineterminator="\n")  # by which csv knows that a line break needs quotation marks
+    for row in zip(*columns, strict=True):
+        table.writerow(row)
+        yield line.text[:-1]
+
+
+class _LastLine:
+    """A file that knows the last line that was written to it."""
+
+    text = ""
+
+    def write(self, text: str) -> None:
+        self.text = text
 
 
 def plain_column(column: Any) -> Sequence[Any]:
@@ -572,8 +608,8 @@ def _write_parquet(path: Path, parts: Iterable[DocumentTopics], rows: _Rows) -> 
                 for name, column in columns.items()
             }
             arrays["topic"] = pyarrow.array(part.main_topics, pyarrow.int32())
-            for k, column in enumerate(part.theta.T):
-                arrays[f"topic_{k}"] = pyarrow.array(column)
-            table = pyarrow.table(arrays)
+            shares = {f"topic_{k}": pyarrow.array(column) for k, column in enumerate(part.theta.T)}
+            place = list(arrays).index(_BEFORE_SHARES) + 1
+            table = pyarrow.table(dict([*list(arrays.items())[:place], *shares.items(), *list(arrays.items())[place:]]))
             writer = writer or stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
             writer.write_table(table)

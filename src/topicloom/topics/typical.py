@@ -77,7 +77,11 @@ class TypicalDocuments:
         A document whose words have a cosine above 0.8 with those of an earlier one comes after all that have not.
         """
         rows, _ = self.scores(topic)
-        n = len(rows) if n is None else min(n, len(rows))
+        return self._ranked(rows, len(rows) if n is None else n)
+
+    def _ranked(self, rows: Array, n: int) -> Array:
+        """As `ranked`, given the rows in the order of their scores."""
+        n = min(n, len(rows))
         units = _unit_rows(self._words(rows))
         left = np.ones(len(rows), np.bool_)  # neither chosen nor like one that is
         chosen: list[int] = []
@@ -99,7 +103,10 @@ class TypicalDocuments:
         that of the vectors, or else of the words. The candidates are the 40 documents with the highest scores, as far
         as these are at least 0.6 of the highest. If they are too few, the next ones of `ranked` follow.
         """
-        rows, scores = self.scores(topic)
+        return self._diverse(topic, n, *self.scores(topic))
+
+    def _diverse(self, topic: int, n: int, rows: Array, scores: Array) -> Array:
+        """As `diverse`, given the result of `scores`."""
         if not len(rows):
             return rows
         fits = scores >= _DIVERSE_SHARE * scores[0]
@@ -117,7 +124,7 @@ class TypicalDocuments:
             left[chosen[-1]] = False
         found: Array = candidates[chosen]
         if len(found) < min(n, len(rows)):
-            ranked = self.ranked(topic, n)
+            ranked = self._ranked(rows, n)
             found = np.concatenate([found, ranked[~np.isin(ranked, found)]])[:n]
         return found
 
@@ -131,7 +138,7 @@ class TypicalDocuments:
         rows, scores = self.scores(topic)
         if len(rows):
             values[rows] = scores / max(float(scores[0]), 1e-300)
-            first = self.diverse(topic, n_first)
+            first = self._diverse(topic, n_first, rows, scores)
             values[first] = 2 - np.arange(len(first)) / (2 * n_first)
         return values
 
@@ -141,12 +148,25 @@ class TypicalDocuments:
 
     def _likeness(self, words: sp.csr_array, topic: int) -> Array:
         """Return the cosines of documents (D, V) with the words of a topic, (D,)."""
-        scores = word_scores(np.asarray(self.components[[topic]], np.float64), self.word_counts)  # (1, V)
-        best = top_words(scores, _PROFILE_WORDS)[0]
-        profile = np.zeros(scores.shape[1])
-        profile[best] = np.exp(0.5 * (scores[0, best] - scores[0, best[0]]))
-        likeness: Array = _unit_rows(words) @ (profile / np.linalg.norm(profile))
+        likeness: Array = _unit_rows(words) @ self._profile(topic)
         return likeness
+
+    def _profile(self, topic: int) -> Array:
+        """Return the weights of words in a topic, (V,), a vector of length 1."""
+        if topic not in self._profiles:
+            scores = word_scores(np.asarray(self.components[[topic]], np.float64), self.word_counts)  # (1, V)
+            best = top_words(scores, _PROFILE_WORDS)[0]
+            weights = np.exp(0.5 * (scores[0, best] - scores[0, best[0]]))
+            self._profiles[topic] = best, weights / np.linalg.norm(weights)
+        best, weights = self._profiles[topic]
+        profile = np.zeros(self.components.shape[1])
+        profile[best] = weights
+        return profile
+
+    @cached_property
+    def _profiles(self) -> dict[int, tuple[Array, Array]]:
+        """The best words of topics, and their weights, as far as they were asked for."""
+        return {}
 
     def _centrality(self, vectors: Array, share: Array) -> Array:
         """Return how near vectors (D, E) are to their centre, (D,), from 0 to 1."""

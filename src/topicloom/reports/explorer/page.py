@@ -55,6 +55,7 @@ _WORDS_OF_CLASS = 12
 _WORDS_OF_DOCUMENT = 40  # where the text of a document is not known, but its counts are
 _LARGEST_SHARES = 10  # of a document; further ones are left out
 _SMALLEST_SHARE = 0.01
+_ROWS_AT_ONCE = 4096  # of theta
 _MOST_CLASSES = 40  # also of the groups of a covariate
 _MOST_COVARIATES = 12
 _FIRST_DOCUMENTS = 20  # of a topic, which are diverse
@@ -310,13 +311,28 @@ def largest_shares(theta: Array, empty: Array) -> tuple[Array, Array, Array]:
         the number of topics of each document (n,), their numbers (N,) and their shares (N,) in 255ths.
     """
     most = min(_LARGEST_SHARES, theta.shape[1])
-    order = np.argsort(-theta, axis=1, kind="stable")[:, :most]  # (n, most)
-    best = np.take_along_axis(theta, order, axis=1)
-    kept = best >= _SMALLEST_SHARE
-    kept[:, 0] = True
-    kept[empty] = False
-    numbers = order[kept].astype(np.uint8 if theta.shape[1] <= 256 else np.uint16)
-    return kept.sum(axis=1).astype(np.uint8), numbers, np.round(best[kept] * 255).clip(0, 255).astype(np.uint8)
+    n_kept, numbers, shares = [], [], []
+    for first in range(0, len(theta), _ROWS_AT_ONCE):
+        part = theta[first : first + _ROWS_AT_ONCE]
+        is_large = part >= _SMALLEST_SHARE
+        largest = part.argmax(axis=1)
+        is_large[np.arange(len(part)), largest] = True
+        is_large[empty[first : first + _ROWS_AT_ONCE]] = False
+        rows, columns = is_large.nonzero()
+        found = part[rows, columns]
+        order = np.lexsort((columns, -found, rows))
+        sizes = is_large.sum(axis=1)
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # of a share in its row
+        order = order[place < most]
+        n_kept.append(np.minimum(sizes, most))
+        numbers.append(columns[order].astype(np.uint8 if theta.shape[1] <= 256 else np.uint16))
+        shares.append(np.round(found[order] * 255).clip(0, 255).astype(np.uint8))
+    empty_array = np.zeros(0, np.uint8)
+    return (
+        np.concatenate([empty_array, *n_kept]).astype(np.uint8),
+        np.concatenate(numbers) if numbers else empty_array,
+        np.concatenate([empty_array, *shares]),
+    )
 
 
 def _typical_steps(topics: Topics, chosen: Array, sizes: Array, numbers: Array) -> Array:
