@@ -119,6 +119,13 @@ def random_start() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def in_parts(name: str, new: Callable[..., Any]) -> Iterator[None]:
+    """Count by separate functions instead of one compiled loop, and replace the one with this name."""
+    with patch.object(collapsed, "recount", cvb0.recount_plain), replaced(cvb0, name, new):
+        yield
+
+
 def not_drawn(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return means
 
@@ -132,12 +139,14 @@ def noise_of_theta() -> Iterator[None]:
     """Counts of documents are drawn as from Dirichlet(alpha + N_d), where the prior's part is drawn too."""
     count = CollapsedCounts.count
 
-    def count_drawn(counts: CollapsedCounts, batch: Any, theta: torch.Tensor, generator: torch.Generator) -> Any:
+    def count_drawn(
+        counts: CollapsedCounts, batch: Any, theta: torch.Tensor, generator: torch.Generator, **kwargs: Any
+    ) -> Any:
         def other(means: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
             return (draw_counts(means + counts.alpha, generator) - counts.alpha).clamp_min(0)
 
-        with patch.object(collapsed, "draw_counts", other):
-            return count(counts, batch, theta, generator)
+        with patch.object(collapsed, "recount", cvb0.recount_plain), patch.object(cvb0, "draw_counts", other):
+            return count(counts, batch, theta, generator, **kwargs)
 
     with replaced(CollapsedCounts, "count", count_drawn):
         yield
@@ -172,30 +181,37 @@ def kept_in_documents() -> AbstractContextManager[None]:
             word_topics.index_add_(0, ids, gamma)
         return of_docs
 
-    return replaced(collapsed, "reassign", reassigned)
+    return in_parts("reassign", reassigned)
 
 
 @contextmanager
 def kept_in_words() -> Iterator[None]:
     """A token's own count is not excluded from the counts of its word, in counting and in sampling."""
 
-    def reassigned(*args: Any, excluded: bool) -> torch.Tensor:
-        return cvb0.reassign(*args, excluded=False)
+    recount, sample = collapsed.recount, sampling.sample_with_numerator
 
-    sample = sampling.sample
+    def recounted(*args: Any, excluded: bool) -> Any:
+        return recount(*args, excluded=False)
 
-    def sampled(counts: Any, draws: Any, previous: torch.Tensor, topics: CountedTopics, *args: Any) -> Any:
+    def sampled(
+        counts: Any, draws: Any, previous: torch.Tensor, topics: CountedTopics, *args: Any, **kwargs: Any
+    ) -> Any:
         endless = replace(topics, sizes=torch.full_like(topics.sizes, torch.inf))  # one token changes no probability
-        return sample(counts, draws, previous, endless, *args)
+        return sample(counts, draws, previous, endless, *args, **kwargs)
 
-    with replaced(collapsed, "reassign", reassigned), replaced(sampling, "sample", sampled):
+    with replaced(collapsed, "recount", recounted), replaced(sampling, "sample_with_numerator", sampled):
         yield
 
 
 @contextmanager
 def drawn_at_once() -> Iterator[None]:
     """All tokens of a document are drawn at the same time, given the topics of the last pass."""
-    with patch.object(sampling, "N_GROUPS", 1), replaced(sampling, "sample", sampling.sample_plain):
+
+    def sampled(*args: Any, are_kept: bool = True) -> Any:
+        drawn = sampling.sample_plain(*args)
+        return drawn, cvb0.dirichlet_step(drawn, args[4])[0]
+
+    with patch.object(sampling, "N_GROUPS", 1), replaced(sampling, "sample_with_numerator", sampled):
         yield
 
 
@@ -350,12 +366,12 @@ EXPERIMENTS = {
         Experiment(
             "no noise",
             "Counting reaches the nearest optimum, which the sampling passes improve.",
-            during=partial(replaced, collapsed, "draw_counts", not_drawn),
+            during=partial(in_parts, "draw_counts", not_drawn),
         ),
         Experiment(
             "Poisson noise",
             "Whole counts instead of gamma variables while counting: little changes.",
-            during=partial(replaced, collapsed, "draw_counts", poisson),
+            during=partial(in_parts, "draw_counts", poisson),
         ),
         Experiment(
             "noise of theta",

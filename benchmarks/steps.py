@@ -54,10 +54,8 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "backward: the rest": [(torch.Tensor, "backward")],
     "check of the gradient": [(loop.FiniteCheck, "allows")],
     "optimizer": [(state.Adam, "step")],
-    "counting: reassign": [(collapsed, "reassign")],
-    "counting: draw": [(collapsed, "draw_counts")],
+    "counting: draw and reassign": [(collapsed, "recount")],
     "sampling: draw topics": [(SamplingStage, "draw")],
-    "counts: Dirichlet": [(collapsed, "dirichlet_step")],
     STEP: [(loop, "_take_step")],
 }
 OUTSIDE: dict[str, list[tuple[Any, str]]] = {
@@ -134,7 +132,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "Loom": {"epochs": 30, "pretrain_share": 0.2, "sample_share": 0.4},
 }  # fmt: skip
 # The stages of Loom, and the part by which their steps are known.
-STAGES = {"pretraining": None, "counting": "counting: reassign", "sampling": "sampling: draw topics"}
+STAGES = {"pretraining": None, "counting": "counting: draw and reassign", "sampling": "sampling: draw topics"}
 # TopMost's models, and ours with encoders and word vectors of the same sizes.
 EQUAL = (
     ("ProdLDA", {}, "ProdLDA", {"hidden_size": 200}),

@@ -163,11 +163,13 @@ def spoil(patch: pytest.MonkeyPatch, last_good: int) -> None:
     """Make the counts of documents NaN after so many batches of the counting stage."""
     whole, n_batches = CollapsedCounts.count, [0]
 
-    def count(counting: CollapsedCounts, *args: Any) -> DirichletPosterior:
-        posterior = whole(counting, *args)
+    def count(counting: CollapsedCounts, *args: Any, **kwargs: Any) -> DirichletPosterior | None:
+        posterior = whole(counting, *args, **kwargs)
         n_batches[0] += 1
-        good = n_batches[0] <= last_good
-        return posterior if good else dataclasses.replace(posterior, alpha=posterior.alpha * torch.nan)
+        if n_batches[0] <= last_good:
+            return posterior
+        counting.current_pass.alpha_numerator.fill_(torch.nan)
+        return None if posterior is None else dataclasses.replace(posterior, alpha=posterior.alpha * torch.nan)
 
     patch.setattr(CollapsedCounts, "count", count)
 

@@ -144,7 +144,7 @@ def test_the_compiled_loop_does_not_need_a_cache_on_disk(monkeypatch, uncompiled
         return njit(**settings)
 
     monkeypatch.setattr(numba, "njit", nowhere)
-    assert execution.compiled(cvb0._reassign_loop, cvb0._reassign_example).signatures
+    assert execution.compiled(cvb0._recount_loop, cvb0._recount_example).signatures
 
 
 @pytest.mark.parametrize("counts", [COUNTS, COUNTS * 0, COUNTS[:0], np.eye(N_DOCS, N_WORDS, dtype=np.float32)])
@@ -484,7 +484,8 @@ def test_a_pass_counts_every_token_once(count_power):
 
 def test_all_batches_of_a_pass_use_the_same_topics(monkeypatch):
     """Without noise, the division of documents into batches makes no difference."""
-    monkeypatch.setattr(collapsed, "draw_counts", lambda counts, *_, **__: counts)
+    monkeypatch.setattr(collapsed, "recount", cvb0.recount_plain)
+    monkeypatch.setattr(cvb0, "draw_counts", lambda counts, *_: counts)
     whole, divided = started(), started()
     theta = encoded()
     for _ in range(2):
@@ -505,7 +506,8 @@ def test_the_counts_of_documents_are_drawn_in_each_pass(monkeypatch):
         calls.append(means.clone())
         return draw_counts(means, generator)
 
-    monkeypatch.setattr(collapsed, "draw_counts", recorded)
+    monkeypatch.setattr(collapsed, "recount", cvb0.recount_plain)
+    monkeypatch.setattr(cvb0, "draw_counts", recorded)
     new, again, other = (started(counts=counts) for _ in range(3))
     for each, seed in ((new, 1), (again, 1), (other, 2)):
         each.count(single(counts), encoded(), seeded(seed))
@@ -523,11 +525,11 @@ def test_a_stream_does_not_exclude_a_tokens_own_count(monkeypatch):
     """Its counts do not contain the token yet."""
     found = []
 
-    def recorded(*args, excluded: bool) -> torch.Tensor:
+    def recorded(*args, excluded: bool) -> cvb0.Recounted:
         found.append(excluded)
-        return cvb0.reassign(*args, excluded=excluded)
+        return cvb0.recount(*args, excluded=excluded)
 
-    monkeypatch.setattr(collapsed, "reassign", recorded)
+    monkeypatch.setattr(collapsed, "recount", recorded)
     for kept in (True, False):
         started(kept=kept).count(single(COUNTS), encoded(), seeded())
     assert found == [True, False]

@@ -220,9 +220,11 @@ class EpochOptions:
         may_end: whether training may end when the loss no longer falls. If training has several parts, this is False
             until the last part begins.
         uses_helpers: whether several threads share most of a step, whatever its size (see nn/execution.py).
+        changing: the only part of the network that the epoch changes, or None if it may change all of it. If an epoch
+            fails, only this part is restored.
 
-    >>> EpochOptions(min_batch_size=1000)
-    EpochOptions(min_batch_size=1000, divergence_weight=None, watch_every=1, may_end=True, uses_helpers=False)
+    >>> EpochOptions(min_batch_size=1000).min_batch_size
+    1000
     """
 
     min_batch_size: int = 1
@@ -230,6 +232,7 @@ class EpochOptions:
     watch_every: int = 1
     may_end: bool = True
     uses_helpers: bool = False
+    changing: nn.Module | None = None
 
 
 class AutoencoderNetwork(TopicNetwork):

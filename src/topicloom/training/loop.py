@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -99,18 +99,18 @@ def _train_stage(
         for callback in callbacks:
             callback.on_step(state)
 
-    with denormals_flushed(), _snapshots_unchecked_after(state):
+    with denormals_flushed(), _snapshots_unchecked_after(state), _Threads() as threads:
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
-            with suitable_threads(state.network):
-                guard = _Guard(state, reader, remedies)
-                with guard.whole_epoch():
-                    row = _train_epoch(state, guard, stage, after_batch)
-                    _end_epoch(state, reader, stage, row, validation, monitors)
-                call_on_epoch(recorded, row)
-                if validation is not None and _may_end(state, plan):
-                    _keep_best(state, row["validation_loss"])
-                for callback in callbacks:
-                    callback.on_state(state)
+            threads.suit(state.network)
+            guard = _Guard(state, reader, remedies)
+            with guard.whole_epoch():
+                row = _train_epoch(state, guard, stage, after_batch)
+                _end_epoch(state, reader, stage, row, validation, monitors)
+            call_on_epoch(recorded, row)
+            if validation is not None and _may_end(state, plan):
+                _keep_best(state, row["validation_loss"])
+            for callback in callbacks:
+                callback.on_state(state)
         for callback in recorded:
             callback.on_finish(state)
     if validation is not None and state.best_weights is not None:
@@ -319,7 +319,8 @@ class _Guard:
         self.reader = reader.with_batches_of(self.options.min_batch_size)
         self.finite = FiniteCheck(state.device)
         self._network, self._epoch = state.network, state.epoch
-        self._weights = {name: tensor.clone() for name, tensor in state.network.state_dict().items()}
+        self._part = state.network if self.options.changing is None else self.options.changing
+        self._weights = {name: tensor.clone() for name, tensor in self._part.state_dict().items()}
         self._first_step = state.step - state.batch
         state.before_snapshot = self.require_finite  # so that all values of a snapshot are finite
 
@@ -374,12 +375,12 @@ class _Guard:
 
     def _undo(self) -> None:
         state = self.state
-        now = state.network.state_dict()
+        now = self._part.state_dict()
         if state.network is not self._network or any(
             now[name].shape != weights.shape for name, weights in self._weights.items()
         ):
             return  # all steps are taken, and topics have been removed since
-        state.network.load_state_dict(self._weights)
+        self._part.load_state_dict(self._weights)
         state.network.eval()
         state.epoch, state.step, state.batch, state.sums = self._epoch, self._first_step, 0, {}
         for optimizer in state.optimizers:
@@ -468,20 +469,34 @@ def denormals_flushed() -> Iterator[None]:
         torch.set_flush_denormal(were_flushed)
 
 
-@contextmanager
-def suitable_threads(network: TopicNetwork) -> Iterator[None]:
-    """Use one thread for each operation of some networks. For other networks, do not change the number of threads.
+class _Threads(ExitStack):
+    """Uses one thread for each operation of some networks. For other networks, does not change the number of threads.
 
     A step of a small network takes a few milliseconds. A second thread saves at most a fifth of that. If another
     process is using its core, waiting for the thread takes several times as long as the step. Other threads only help
     with a few longer jobs, for which no thread waits. Larger networks that consist mostly of such jobs also use one
     thread for their other operations, because waiting threads would take the cores from the helpers.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._single: bool | None = None  # whether operations use one thread now
+
+    def suit(self, network: TopicNetwork) -> None:
+        """Change the number of threads if another one is suitable for the next epoch of the network."""
+        n_weights = sum(parameter.numel() for parameter in network.parameters())
+        single = network.epoch_options().uses_helpers or n_weights < _FEWEST_WEIGHTS_FOR_THREADS
+        if single != self._single:
+            self.close()
+            self.enter_context(_threads(single, network.generator.device))
+            self._single = single
+
+
+@contextmanager
+def _threads(single: bool, device: torch.device) -> Iterator[None]:
     n_threads = torch.get_num_threads()
-    on_cpu = network.generator.device.type == "cpu"
-    n_weights = sum(parameter.numel() for parameter in network.parameters())
-    single = network.epoch_options().uses_helpers or n_weights < _FEWEST_WEIGHTS_FOR_THREADS
-    with one_thread() if single else nullcontext(), helper_threads(n_threads - 1 if single and on_cpu else 0):
+    n_helpers = n_threads - 1 if single and device.type == "cpu" else 0
+    with one_thread() if single else nullcontext(), helper_threads(n_helpers):
         if not single or mkl_threads() == 1:
             yield
             return

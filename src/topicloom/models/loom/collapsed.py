@@ -9,7 +9,7 @@ counts of topics in documents, are kept from one pass to the next. If an array o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,11 +31,10 @@ from .cvb0 import (
     MIN_ALPHA,
     SMALLEST,
     CountedTopics,
-    dirichlet_step,
-    draw_counts,
+    Recounted,
     eta_step,
     expected_counts,
-    reassign,
+    recount,
     sharpen,
 )
 from .relocation import Relocation
@@ -250,7 +249,9 @@ class CollapsedCounts(nn.Module):
         if not self.has_spare:
             self.selector = None
 
-    def count(self, batch: Batch, theta: Tensor | None, generator: torch.Generator) -> DirichletPosterior:
+    def count(
+        self, batch: Batch, theta: Tensor | None, generator: torch.Generator, *, is_kept: bool = True
+    ) -> DirichletPosterior | None:
         """Reassign the tokens of a batch to topics, and add them to the sums of the pass.
 
         In the counting stage, the counts of documents are first drawn, approximately from Gamma(N_dk). This makes them
@@ -260,9 +261,10 @@ class CollapsedCounts(nn.Module):
             batch: the documents.
             theta: (B, K) the encoder's theta, in a pass that `needs_encoder`.
             generator: draws the counts.
+            is_kept: whether the posterior is needed.
 
         Returns:
-            Dirichlet(alpha + N_d), where a word that occurs x times counts x ** count_power times.
+            None, or Dirichlet(alpha + N_d), where a word that occurs x times counts x ** count_power times.
         """
         self.batches_done += 1
         if self.current_pass is None:
@@ -272,25 +274,37 @@ class CollapsedCounts(nn.Module):
         if (stage := self.current_sampling) is not None:
             assert self.document_topics is not None
             before = None if stage.passes_done else self.document_topics[batch.rows]  # (B, K)
-            counts = stage.draw(batch, before, sums.topics, self.alpha, sums.word_topics, generator)
-            return self._end_batch(batch, counts, sums)
+            tables = sums.topics, self.alpha, sums.word_topics
+            return self._end_batch(stage.draw(batch, before, *tables, generator, are_kept=is_kept), sums)
         values = batch.counts.values**self.count_power  # (N,)
         counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
-        drawn = draw_counts(counts, generator)
-        counts = reassign(
-            batch.counts, values, drawn, sums.topics, self.alpha, sums.word_topics, excluded=not self.is_stream
-        )
-        if self.document_topics is not None:
-            self.document_topics[batch.rows] = counts
-        return self._end_batch(batch, counts, sums)
-
-    def _end_batch(self, batch: Batch, counts: Tensor, sums: CountingPass) -> DirichletPosterior:
-        """Add the frequencies of words and the terms of alpha's step to the sums of the pass; return the posterior."""
+        tables = sums.topics, self.alpha, sums.word_topics
+        found = recount(batch.counts, values, counts, *tables, generator, excluded=not self.is_stream)
+        assert found.doc_topics is not None
+        if self._is_whole(batch):
+            self.document_topics = found.doc_topics
+        elif self.document_topics is not None:
+            self.document_topics[batch.rows] = found.doc_topics
         sums.tokens.index_add_(0, batch.own_counts.indices, batch.own_counts.values)
-        numerator, denominator = dirichlet_step(counts, self.alpha)
-        sums.alpha_numerator.add_(numerator)
-        sums.alpha_denominator.add_(denominator)
-        return DirichletPosterior(counts + self.alpha, self.alpha)
+        return self._end_batch(found if is_kept else replace(found, doc_topics=None), sums)
+
+    def _end_batch(self, found: Recounted, sums: CountingPass) -> DirichletPosterior | None:
+        """Add the terms of alpha's step to the sums of the pass, and return the posterior if the counts are kept."""
+        sums.alpha_numerator.add_(found.numerator)
+        sums.alpha_denominator.add_(found.denominator)
+        return None if found.doc_topics is None else DirichletPosterior(found.doc_topics + self.alpha, self.alpha)
+
+    def _is_whole(self, batch: Batch) -> bool:
+        """Whether the batch consists of all documents in their order, and their counts are an array on the CPU."""
+        counts = self.document_topics
+        if not isinstance(counts, Tensor) or len(counts) != batch.n_docs or batch.rows is None:
+            return False
+        return batch.device.type == "cpu" and np.array_equal(batch.rows.numpy(), np.arange(len(counts)))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the counts of the current pass are finite so far."""
+        return self.current_pass is None or bool(self.current_pass.alpha_numerator.sum().isfinite())
 
     def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
         """Return N_dk (B, K) at the start of a pass, from the previous pass or from the encoder's theta.
@@ -301,7 +315,8 @@ class CollapsedCounts(nn.Module):
             sizes: (B, 1) the weighted tokens of each document.
         """
         if self.document_topics is not None and self.passes_done:
-            return self.document_topics[batch.rows]
+            kept = self.document_topics
+            return kept if isinstance(kept, Tensor) and self._is_whole(batch) else kept[batch.rows]
         assert theta is not None
         if self.document_topics is not None and self.background.any():  # topics that the encoder does not know yet
             theta = (1 - _INITIAL_BACKGROUND_SHARE) * theta
@@ -316,15 +331,21 @@ class CollapsedCounts(nn.Module):
         """Replace the counts by the sums of the pass; in a stream, add the sums. Then remove topics if they are due."""
         assert self.current_pass is not None
         done, self.current_pass = self.current_pass.of_all_ranks(), None
-        old = 1.0 if self.is_stream else 0.0  # the weight of the counts so far
-        new = done.tokens.sum() / (old * self.tokens.sum() + done.tokens.sum())  # () the new share of all tokens
-        self.word_topics.mul_(old).add_(done.word_topics)
-        self.tokens.mul_(old).add_(done.tokens)
+        stage = self.current_sampling
+        new = torch.ones(())  # () the new share of all tokens
+        if self.is_stream:
+            new = done.tokens.sum() / (self.tokens.sum() + done.tokens.sum())
+            self.word_topics.add_(done.word_topics)
+            self.tokens.add_(done.tokens)
+        else:
+            self.word_topics.copy_(done.word_topics)
+            if stage is None:  # the sampling stage does not count the frequencies of words again
+                self.tokens.copy_(done.tokens)
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.is_stream:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(MIN_ALPHA, MAX_ALPHA)
         del done
-        if (stage := self.current_sampling) is not None:
+        if stage is not None:
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             stage.end_pass(self.word_topics)
             self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # replaced by the topics of tokens

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,11 @@ MIN_ALPHA, MAX_ALPHA = 1e-3, 5.0  # bounds of the Dirichlet parameter of a topic
 SMALLEST = 1e-30  # below any product of a count and a probability
 _SMALLEST = np.float32(SMALLEST)
 _N_TOP_WORDS = 30  # top words of a topic, a few more than are usually read
+_WHOLE_PARTS = 64  # whole parts of counts for which terms of alpha's step are computed once
+_LEAST_DRAW, _N_QUANTILES = 1e-4, 1 << 12  # see `recount`
+# The state of SplitMix64 grows by the first number from one draw to the next; the others mix its bits.
+INCREMENT, MULTIPLIER_1, MULTIPLIER_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_WHOLE_COUNTS = 256  # whole counts for which differences of digammas are computed once
 _DIGAMMA_TERMS = 16  # terms of a difference of digammas that are summed exactly
 # The halves of a batch are counted in parallel, each in a table (V, K) of its own. If the number of words exceeds this
 # share of the number of non-zeros, the second table costs more time than the second thread saves.
@@ -83,19 +88,120 @@ def reassign(
     Returns:
         (B, K) the new counts of the documents.
     """
-    loop = compiled(_reassign_loop, _reassign_example) if values.device.type == "cpu" else None
+    loop = compiled(_recount_loop, _recount_example) if values.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
         return reassign_plain(counts, values, doc_topics, topics, alpha, word_topics, excluded=excluded)
-    new, shares = doc_topics.new_zeros(doc_topics.shape), (doc_topics + alpha).contiguous()  # (B, K) each
-    per_size = -float(excluded) / topics.sizes  # (K,)
-    tables = _TopicArrays(*arrays_of(topics.beta_t, per_size, topics.smallest, alpha))
+    return _recounted(loop, counts, values, doc_topics, topics, alpha, word_topics, None, excluded=excluded)[0]
 
-    def count(first: int, last: int, changed: Tensor) -> None:
-        parts = counts.offsets[first : last + 1], counts.indices, values, shares[first:last]
-        loop(_DocumentArrays(*arrays_of(*parts)), tables, _CountArrays(new[first:last].numpy(), changed.numpy()))
+
+@dataclass(frozen=True)
+class Recounted:
+    """The counts of a batch of B documents, and the terms of a step of alpha (see `dirichlet_step`)."""
+
+    doc_topics: Tensor | None  # (B, K) N_dk, or None if they are not kept
+    numerator: Tensor  # (K,)
+    denominator: Tensor  # ()
+
+
+def recount(
+    counts: SparseCounts,
+    values: Tensor,
+    means: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+    generator: torch.Generator,
+    *,
+    excluded: bool = True,
+) -> Recounted:
+    """Draw the counts of documents around their means (see `draw_counts`), and reassign the tokens given the draws.
+
+    The compiled loop draws from the seeds of documents. It takes a draw of less than 1e-4 tokens as 0, and a normal
+    variable as one of 4,096 quantiles.
+
+    Args:
+        counts: a batch of B documents.
+        values: (N,) the weight of each non-zero.
+        means: (B, K) N_dk.
+        topics: the topics of the previous pass.
+        alpha: (K,) Dirichlet parameter of theta.
+        word_topics: (V, K), to which the words of the batch are added in place.
+        generator: draws the counts, or the seed of each document.
+        excluded: as in `reassign`.
+    """
+    loop = compiled(_recount_loop, _recount_example) if values.device.type == "cpu" else None
+    if loop is None or not word_topics.is_contiguous():
+        return recount_plain(counts, values, means, topics, alpha, word_topics, generator, excluded=excluded)
+    seeds = drawn_seeds(counts.n_docs, generator)
+    new, numerator = _recounted(loop, counts, values, means, topics, alpha, word_topics, seeds, excluded=excluded)
+    return Recounted(new, numerator, denominator_of(counts.sum_by_document(values), alpha))
+
+
+def recount_plain(
+    counts: SparseCounts,
+    values: Tensor,
+    means: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+    generator: torch.Generator,
+    *,
+    excluded: bool = True,
+) -> Recounted:
+    """Do the same as `recount`, by `draw_counts`, `reassign` and `dirichlet_step`."""
+    drawn = draw_counts(means, generator)
+    new = reassign(counts, values, drawn, topics, alpha, word_topics, excluded=excluded)
+    return Recounted(new, *dirichlet_step(new, alpha))
+
+
+def drawn_seeds(n: int, generator: torch.Generator) -> Tensor:
+    """Return a seed for each document of this rank's part of a batch, (n,) int64."""
+
+    def seeds(n: int) -> Tensor:
+        return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
+
+    return step().drawn(seeds, n)[:, 0]
+
+
+def _recounted(
+    loop: Callable[..., None],
+    counts: SparseCounts,
+    values: Tensor,
+    means: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+    seeds: Tensor | None,
+    *,
+    excluded: bool,
+) -> tuple[Tensor, Tensor]:
+    """Return the new counts of documents (B, K), and the numerator of the step of alpha (K,).
+
+    Args:
+        loop: the compiled loop; the others as in `recount`.
+        seeds: (B,) the seeds of the documents. None if counts are not drawn.
+    """
+    means, seeds = means.contiguous(), means.new_empty(0, dtype=torch.int64) if seeds is None else seeds
+    new, numerators = torch.empty_like(means), alpha.new_zeros(2, len(alpha), dtype=torch.float64)  # (B, K), (2, K)
+    per_size = -float(excluded) / topics.sizes  # (K,)
+    tables = topics.beta_t, per_size, topics.smallest, alpha, rises_of(alpha), torch.digamma(alpha), _quantiles()
+    of_topics = _TopicArrays(*arrays_of(*tables))
+
+    def count(number: int, first: int, last: int, changed: Tensor) -> None:
+        parts = counts.offsets[first : last + 1], counts.indices, values, means[first:last], seeds[first:last]
+        out = _CountArrays(new[first:last].numpy(), changed.numpy(), numerators[number].numpy())
+        loop(_DocumentArrays(*arrays_of(*parts)), of_topics, out)
 
     in_halves(count, counts, word_topics, are_worth_it=len(word_topics) <= _MOST_WORDS * len(values))
-    return new
+    return new, numerators.sum(0).to(alpha.dtype)
+
+
+@cache
+def _quantiles() -> Tensor:
+    """Return quantiles of the normal distribution at even distances, (4096,) float32."""
+    shares = (torch.arange(_N_QUANTILES, dtype=torch.float64) + 0.5) / _N_QUANTILES
+    found: Tensor = torch.special.ndtri(shares)
+    return found.float()
 
 
 def reassign_plain(
@@ -134,7 +240,8 @@ class _DocumentArrays(NamedTuple):
     offsets: Array  # (B + 1,) where each document starts
     words: Array  # (N,)
     values: Array  # (N,) the weight of each non-zero
-    shares: Array  # (B, K) N_dk + alpha_k
+    means: Array  # (B, K) N_dk
+    seeds: Array  # (B,), or (0,) if the counts are not drawn
 
 
 class _TopicArrays(NamedTuple):
@@ -144,30 +251,56 @@ class _TopicArrays(NamedTuple):
     per_size: Array  # (K,) -1 / (N_k + V eta), or 0 if a token's own count is not excluded
     smallest: Array  # (K,) eta / (N_k + V eta)
     alpha: Array  # (K,)
+    rises: Array  # (K, n) float64, as `rises_of` returns them
+    psi: Array  # (K,) psi(alpha_k)
+    quantiles: Array  # (4096,) of the normal distribution
 
 
 class _CountArrays(NamedTuple):
-    """The counts to which tokens are added."""
+    """The counts to which tokens are added, and the numerator of the step of alpha."""
 
     of_docs: Array  # (B, K)
     of_words: Array  # (V, K)
+    numerator: Array  # (K,) float64
 
 
-def _reassign_loop(documents: _DocumentArrays, topics: _TopicArrays, out: _CountArrays) -> None:
-    offsets, words, values, shares = documents
-    beta_t, per_size, smallest, alpha = topics
-    of_docs, of_words = out
-    n_topics = len(alpha)
-    gamma = np.empty(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, alpha.dtype)[NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
+def _recount_loop(documents: _DocumentArrays, topics: _TopicArrays, out: _CountArrays) -> None:
+    offsets, words, values, means, seeds = documents
+    beta_t, per_size, smallest, alpha, rises, psi, quantiles = topics
+    of_docs, of_words, numerator = out
+    n_topics, one, ninth = len(alpha), np.float32(1), np.float32(1 / 9)
+    least = np.float32(np.log(_LEAST_DRAW))
+    rows = np.empty((3, n_topics + 2 * NUMBERS_BETWEEN_ARRAYS), alpha.dtype)
+    rows = rows[:, NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
+    gamma, theta, small = rows[0], rows[1], rows[2]
+    small[:] = 0  # the sum of the counts below 1
     for doc in range(len(offsets) - 1):
-        theta, of_doc = shares[doc], of_docs[doc]
+        mean, of_doc = means[doc], of_docs[doc]
+        for k in range(n_topics):
+            theta[k] = mean[k] + alpha[k]
+            of_doc[k] = 0
+        if len(seeds):
+            for k in range(n_topics):
+                x = np.uint64(seeds[doc]) + np.uint64(k + 1) * np.uint64(INCREMENT)
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(MULTIPLIER_1)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(MULTIPLIER_2)
+                x = x ^ (x >> np.uint64(31))
+                share = (np.float32(x >> np.uint64(41)) + np.float32(0.5)) * np.float32(2.0**-23)
+                if share <= one + least * mean[k]:  # less than share ** (1 / mean)
+                    theta[k] = alpha[k]
+                elif mean[k] == mean[k]:  # not NaN
+                    larger = mean[k] + one
+                    spread = ninth / larger
+                    root = quantiles[np.int64(x & np.uint64(_N_QUANTILES - 1))] * np.sqrt(spread) + one - spread
+                    root = max(root, np.float32(0))
+                    theta[k] = alpha[k] + np.exp(np.log(share) / mean[k]) * larger * root * root * root
         for i in range(offsets[doc], offsets[doc + 1]):
             x, beta, of_word = values[i], beta_t[words[i]], of_words[words[i]]
             total = _SMALLEST
             for k in range(n_topics):
                 gamma[k] = theta[k] * beta[k]
                 total += gamma[k]
-            scale, rest = np.float32(1) / total, _SMALLEST
+            scale, rest = one / total, _SMALLEST
             for k in range(n_topics):
                 own = gamma[k] * scale
                 gamma[k] = max(theta[k] - own, alpha[k]) * max(beta[k] + own * x * per_size[k], smallest[k])
@@ -176,13 +309,29 @@ def _reassign_loop(documents: _DocumentArrays, topics: _TopicArrays, out: _Count
             for k in range(n_topics):
                 of_doc[k] += gamma[k] * part
                 of_word[k] += gamma[k] * part
+        for k in range(n_topics):
+            small[k] += of_doc[k] if not of_doc[k] >= one else np.float32(0)  # NaN is passed on
+        for k in range(n_topics):
+            if of_doc[k] >= one:
+                value = of_doc[k]
+                if value < rises.shape[1]:
+                    whole = int(value)
+                    numerator[k] += rises[k, whole] + (value - whole) / (alpha[k] + whole)
+                else:
+                    end = float(alpha[k]) + np.floor(value)
+                    numerator[k] += np.log(end) - 0.5 / end - 1 / (12 * end * end) - psi[k]
+        if doc % 1024 == 1023 or doc == len(offsets) - 2:  # a longer sum would be less exact
+            for k in range(n_topics):
+                numerator[k] += float(small[k]) / alpha[k]
+                small[k] = 0
 
 
-def _reassign_example() -> tuple[Any, ...]:
-    """Return arguments of `_reassign_loop` for one document of one word and one topic."""
+def _recount_example() -> tuple[Any, ...]:
+    """Return arguments of `_recount_loop` for one document of one word and one topic."""
     offsets, words, one, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones(1, np.float32), _one_number()
-    topics = _TopicArrays(table, one, one, one)
-    return _DocumentArrays(offsets, words, one, table), topics, _CountArrays(_one_number(), _one_number())
+    topics = _TopicArrays(table, one, one, one, np.ones((1, 2)), one, np.zeros(_N_QUANTILES, np.float32))
+    out = _CountArrays(_one_number(), _one_number(), np.zeros(1))
+    return _DocumentArrays(offsets, words, one, table, words), topics, out
 
 
 def _one_number() -> Array:
@@ -190,24 +339,24 @@ def _one_number() -> Array:
 
 
 def in_halves(
-    count: Callable[[int, int, Tensor], None], documents: SparseCounts, word_topics: Tensor, *, are_worth_it: bool
+    count: Callable[[int, int, int, Tensor], None], documents: SparseCounts, word_topics: Tensor, *, are_worth_it: bool
 ) -> None:
     """Count two halves of the documents in parallel.
 
     Sums do not depend on the number of threads, because the documents are halved whatever that number is.
 
     Args:
-        count: a function of the first document, the document after the last one, and a table (V, K). It adds the
-            counts of these documents to the table.
+        count: a function of the number of the half, its first document, the document after its last one, and a table
+            (V, K). It adds the counts of these documents to the table.
         documents: a batch.
         word_topics: (V, K), to which both halves are added in place.
         are_worth_it: whether to count two halves. Otherwise all documents are counted together.
     """
     if not are_worth_it:
-        count(0, documents.n_docs, word_topics)
+        count(0, 0, documents.n_docs, word_topics)
         return
     middle, others = _middle(documents), torch.zeros_like(word_topics)  # (V, K)
-    run_jobs([partial(count, 0, middle, word_topics), partial(count, middle, documents.n_docs, others)])
+    run_jobs([partial(count, 0, 0, middle, word_topics), partial(count, 1, middle, documents.n_docs, others)])
     word_topics += others
 
 
@@ -240,6 +389,18 @@ def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
 # The Dirichlet parameters
 
 
+def rises_of(alpha: Tensor) -> Tensor:
+    """Return psi(alpha_k + n) - psi(alpha_k) for the whole numbers n below 64, (K, 64) float64."""
+    ends = alpha.double()[:, None] + torch.arange(_WHOLE_PARTS)
+    return torch.digamma(ends) - torch.digamma(ends[:, :1])
+
+
+def denominator_of(totals: Tensor, alpha: Tensor) -> Tensor:
+    """Return the denominator () that `dirichlet_step` returns for documents of so many tokens, (B,)."""
+    total = alpha.sum()
+    return (torch.digamma(totals + total) - torch.digamma(total)).sum()
+
+
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Return the numerator (K,) and denominator () of Minka's fixed point, alpha <- alpha * numerator / denominator.
 
@@ -254,22 +415,21 @@ def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     loop = compiled(_dirichlet_loop, _dirichlet_example) if alpha.device.type == "cpu" else None
     if loop is None:
         return dirichlet_step_plain(doc_topics, alpha)
-    numerator, total = torch.zeros_like(alpha, dtype=torch.float64), alpha.sum()  # (K,), ()
+    numerator = torch.zeros_like(alpha, dtype=torch.float64)  # (K,)
     loop(doc_topics.contiguous().numpy(), alpha.numpy(), numerator.numpy())
-    denominator = (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
-    return numerator.to(alpha.dtype), denominator
+    return numerator.to(alpha.dtype), denominator_of(doc_topics.sum(1), alpha)
 
 
 def dirichlet_step_plain(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
     """Do the same as `dirichlet_step`, by PyTorch operations."""
     where = doc_topics.nonzero(as_tuple=True)  # after sampling, most counts are 0 and add nothing
-    values, prior, total = doc_topics[where], alpha[where[1]], alpha.sum()  # (n,), (n,), ()
+    values, prior = doc_topics[where], alpha[where[1]]  # (n,) each
     whole = values.floor()
     rounded = whole + prior
     # psi(a + 1) = psi(a) + 1 / a
     rises = torch.digamma(rounded) - torch.digamma(alpha)[where[1]] + (values - whole) / rounded  # (n,)
     numerator = torch.zeros_like(alpha).index_add_(0, where[1], rises)
-    return numerator, (torch.digamma(doc_topics.sum(1) + total) - torch.digamma(total)).sum()
+    return numerator, denominator_of(doc_topics.sum(1), alpha)
 
 
 def _dirichlet_loop(doc_topics: Array, alpha: Array, numerator: Array) -> None:
@@ -307,12 +467,48 @@ def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
         eta: (), the parameter so far.
     """
     n_words, n_topics = word_topics.shape
-    start, counts = eta.double(), word_topics[word_topics > 0]  # (), (n,); most counts are 0 and add nothing
-    rises = torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(start)
-    total = n_words * start
+    start = eta.double()  # ()
+    rises, total = _rises(word_topics, start), n_words * start
     sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
     factor = rises / (n_words * sizes)  # ()
     return torch.where(factor.isfinite(), (start * factor).clamp(1e-6, 1.0), start).to(eta.dtype)
+
+
+def _rises(word_topics: Tensor, eta: Tensor) -> Tensor:
+    """Return the sum of psi(N_vk + eta) - psi(eta) over the counts N_vk (V, K) that are not 0, () float64."""
+    loop = compiled(_rises_loop, _rises_example) if eta.device.type == "cpu" else None
+    if loop is None or not word_topics.is_contiguous():
+        counts = word_topics[word_topics > 0]  # (n,)
+        return torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(eta)
+    rises, found = torch.digamma(eta + torch.arange(_WHOLE_COUNTS)) - torch.digamma(eta), np.zeros(1)
+    loop(word_topics.view(-1).numpy(), rises.numpy(), float(eta), float(torch.digamma(eta)), found)
+    return torch.from_numpy(found)[0]
+
+
+def _rises_loop(counts: Array, of_whole: Array, eta: float, first: float, found: Array) -> None:
+    """Add psi(n + eta) - psi(eta) to `found` (1,) for each count n > 0. `of_whole` has it for small whole numbers."""
+    total = 0.0
+    for i in range(len(counts)):
+        value = counts[i]
+        if value > 0:
+            whole = int(min(value, np.float32(len(of_whole))))
+            if whole < len(of_whole) and value == whole:
+                total += of_whole[whole]
+            else:
+                x, rise = value + eta, -first
+                while x < 6.0:  # psi(x) = psi(x + 1) - 1 / x, until the asymptotic series is exact enough
+                    rise -= 1 / x
+                    x += 1.0
+                square = 1 / (x * x)
+                total += rise + np.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square / 252))
+        elif value != 0:  # NaN
+            total += value
+    found[0] += total
+
+
+def _rises_example() -> tuple[Any, ...]:
+    """Return arguments of `_rises_loop` for one count."""
+    return np.ones(1, np.float32), np.zeros(2), 0.5, 0.5, np.zeros(1)
 
 
 # Inference of new documents

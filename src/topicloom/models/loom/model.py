@@ -64,10 +64,10 @@ _LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 # Documents with words of their neighbours have more tokens. Sampling then has fewer passes, down to this share.
 _MIN_SAMPLING_OF_LENT = 0.15
-# Documents in a batch of the counting stage. Counts do not depend on the size of a batch, and large batches are faster.
+# Documents in a batch of the counting and sampling stages where a batch trains the encoder.
 _COUNTING_BATCH = 2048
-# Upper bounds of a batch of the sampling stage: documents, tokens, and counts of topics in documents (B K). A batch has
-# at least as many documents as in the counting stage.
+# Upper bounds of other batches of these stages: documents, tokens, and counts of topics in documents (B K). Counts do
+# not depend on the size of a batch, and large batches are faster.
 _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 19, 1 << 22
 # After pretraining, every twentieth batch of a pass trains the encoder. With more batches, it would overfit titles. The
 # first batch of a pass also trains it: every 4 passes in the counting stage, every 32 passes in the sampling stage.
@@ -115,7 +115,7 @@ class LoomNetwork(GSMNetwork):
         )
         self.refine = settings.refine
         self.lent_share = words.n_lent / max(words.n_tokens, 1.0)  # of lent tokens among all
-        self.mean_length = words.mean_length
+        self.mean_length, self.n_docs = words.mean_length, words.n_docs
         self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings.stage_epochs(words)
         self.is_taught = False  # whether the encoder alone is being trained, with given theta
         self.finished_after: int | None = None  # the passes after which training was last finished
@@ -186,6 +186,7 @@ class LoomNetwork(GSMNetwork):
             watch_every=_WATCH_INTERVAL if self._changes_slowly else 1,
             may_end=not counting.has_spare and is_averaged,
             uses_helpers=True,
+            changing=counting if self._keeps_encoder else None,
         )
 
     @property
@@ -193,11 +194,19 @@ class LoomNetwork(GSMNetwork):
         """The least number of documents in a batch of the counting or sampling stage."""
         if self.counting.is_stream:
             return 1
-        if self.counting.current_sampling is None or self._begins_with_encoder:
+        is_counting = self.counting.current_sampling is None
+        if self._begins_with_encoder or (is_counting and self.n_docs > _ENCODER_INTERVAL * _COUNTING_BATCH):
             return _COUNTING_BATCH
         by_tokens = _SAMPLING_BATCH_TOKENS / self.mean_length
         by_counts = _SAMPLING_BATCH_COUNTS / len(self.counting.alpha)
         return max(_COUNTING_BATCH, int(min(by_tokens, by_counts, _SAMPLING_BATCH)))
+
+    @property
+    def _keeps_encoder(self) -> bool:
+        """Whether this pass does not train the encoder."""
+        if self.counting.is_stream or self._begins_with_encoder:
+            return False
+        return self.n_docs <= _ENCODER_INTERVAL * self._min_batch_size
 
     @property
     def _changes_slowly(self) -> bool:
@@ -228,9 +237,13 @@ class LoomNetwork(GSMNetwork):
         trains = self._trains_encoder
         code = self.code(batch) if trains or self.counting.needs_encoder else None
         with torch.no_grad():
-            posterior = self.counting.count(batch, None if code is None else code.point(), self.generator)
-            if not trains and (current().size > 1 or bool(posterior.alpha.sum().isfinite())):
+            theta = None if code is None else code.point()
+            posterior = self.counting.count(batch, theta, self.generator, is_kept=trains)
+            if not trains and (current().size > 1 or self.counting.is_finite):
                 return None  # several processes exchange messages only where the encoder is trained
+            if posterior is None:
+                alpha = self.counting.alpha
+                posterior = DirichletPosterior(alpha.new_full((batch.n_docs, len(alpha)), math.nan), alpha)
             loss, theta = self.counting.loss(posterior, batch), posterior.point()
         encoded = torch.log_softmax(self.logits((code or self.code(batch)).mean), dim=1)
         divergence = (theta * (theta.log() - encoded)).sum(1)  # (B,) KL(theta || encoder's theta)

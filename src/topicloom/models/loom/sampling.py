@@ -24,17 +24,27 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ...distributed import step
 from ...nn.execution import arrays_of, compiled
 from ...nn.sparse import Batch, SparseCounts, document_pieces, members_of, rows_at_once
 from ...text.strings import release
-from .cvb0 import SMALLEST, Array, CountedTopics, in_halves
+from .cvb0 import (
+    INCREMENT,
+    MULTIPLIER_1,
+    MULTIPLIER_2,
+    SMALLEST,
+    Array,
+    CountedTopics,
+    Recounted,
+    denominator_of,
+    dirichlet_step,
+    drawn_seeds,
+    in_halves,
+    rises_of,
+)
 
 N_GROUPS = 4  # groups of a document's tokens; with a single group, theta is less certain, and alpha higher
 MAX_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
 _NON_ZEROS_AT_ONCE = 1 << 20  # non-zeros in a block of `token_starts`
-# The state of SplitMix64 grows by the first number from one draw to the next; the others mix its bits.
-_INCREMENT, _MULTIPLIER_1, _MULTIPLIER_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _TOPICS_AT_ONCE = 32  # topics in a block of the search for a topic that the document does not have
 # The halves of a batch are sampled in parallel, each in a table (V, K) of its own. If the table has more elements than
 # this for each token, the second table costs more time than the second thread saves.
@@ -56,7 +66,7 @@ class SamplingStage:
         self.n_passes, self.count_power = n_passes, count_power
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
-        self._last: tuple[SparseCounts, Tensor, Tensor] | None = None  # the last batch and its tokens
+        self._last: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # the last batch and its tokens
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -79,8 +89,10 @@ class SamplingStage:
         alpha: Tensor,
         word_topics: Tensor,
         generator: torch.Generator,
-    ) -> Tensor:
-        """Draw the topics of the tokens of a batch, and return the counts of its documents, (B, K).
+        *,
+        are_kept: bool = True,
+    ) -> Recounted:
+        """Draw the topics of the tokens of a batch.
 
         Args:
             batch: the documents.
@@ -89,26 +101,29 @@ class SamplingStage:
             alpha: (K,) Dirichlet parameter of theta.
             word_topics: (V, K), to which the tokens of the batch are added in place.
             generator: draws the seed of each document.
+            are_kept: whether to return the counts of the documents. They take more time than the draws of a title.
         """
         assert batch.rows is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
+        tokens, weights, totals = self._tokens(batch.counts)
+        draws = Draws(tokens, weights, drawn_seeds(batch.n_docs, generator).to(batch.device), self.starts[batch.rows])
+        given = batch.counts, draws, self.assignments.topics, topics, alpha, word_topics
+        if not self.passes_done:
+            assert doc_topics is not None
+            counts = sample_first(batch.counts, draws, doc_topics, *given[2:])
+            return Recounted(counts, *dirichlet_step(counts, alpha))
+        drawn, numerator = sample_with_numerator(*given, are_kept=are_kept)
+        return Recounted(drawn, numerator, denominator_of(totals, alpha))
 
-        def seeds(n: int) -> Tensor:
-            return torch.randint(2**62, (n, 1), generator=generator, device=generator.device)
+    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the result of `tokens`, and the sum of the weights of each document, (B,).
 
-        drawn = step().drawn(seeds, batch.n_docs)[:, 0].to(batch.device)
-        draws = Draws(*self._tokens(batch.counts), drawn, self.starts[batch.rows])
-        assigned = self.assignments.topics
-        if self.passes_done:
-            return sample(batch.counts, draws, assigned, topics, alpha, word_topics)
-        assert doc_topics is not None
-        return sample_first(batch.counts, draws, doc_topics, assigned, topics, alpha, word_topics)
-
-    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
-        """Return the result of `tokens`, kept from the last call if a small corpus has the same batch in every pass."""
+        They are kept from the last call if a small corpus has the same batch in every pass.
+        """
         if self._last is None or self._last[0] is not counts:
-            self._last = (counts, *self.tokens(counts))
+            tokens, weights = self.tokens(counts)
+            self._last = (counts, tokens, weights, counts.sum_by_document(weights * tokens))
         return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
@@ -242,22 +257,45 @@ def sample(
     Returns:
         the new counts of the documents, (B, K).
     """
+    drawn, _ = sample_with_numerator(counts, draws, assigned, topics, alpha, word_topics)
+    assert drawn is not None
+    return drawn
+
+
+def sample_with_numerator(
+    counts: SparseCounts,
+    draws: Draws,
+    assigned: Tensor,
+    topics: CountedTopics,
+    alpha: Tensor,
+    word_topics: Tensor,
+    *,
+    are_kept: bool = True,
+) -> tuple[Tensor | None, Tensor]:
+    """Draw topics as `sample` does.
+
+    Returns:
+        the new counts of the documents (B, K), or None if `are_kept` is False; and the numerator of the step of alpha
+        (K,), as `dirichlet_step` returns it.
+    """
     loop = compiled(_sample_loop, _sample_example) if alpha.device.type == "cpu" else None
     if loop is None or not word_topics.is_contiguous():
-        return sample_plain(counts, draws, assigned, topics, alpha, word_topics)
-    new = alpha.new_zeros(counts.n_docs, len(alpha))
+        new = sample_plain(counts, draws, assigned, topics, alpha, word_topics)
+        return new, dirichlet_step(new, alpha)[0]
+    new = alpha.new_zeros(counts.n_docs if are_kept else 0, len(alpha))
+    numerators = alpha.new_zeros(2, len(alpha), dtype=torch.float64)
     of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
-    tables = _SamplerTopicArrays(*arrays_of(*of_topics))
+    tables = _SamplerTopicArrays(*arrays_of(*of_topics, rises_of(alpha), torch.digamma(alpha)))
 
-    def draw(first: int, last: int, of_words: Tensor) -> None:
+    def draw(number: int, first: int, last: int, of_words: Tensor) -> None:
         of_tokens = counts.indices, draws.tokens, draws.weights
         parts = counts.offsets[first : last + 1], *of_tokens, draws.seeds[first:last], draws.starts[first:last]
-        out = _SampleArrays(assigned.numpy(), new[first:last].numpy(), of_words.numpy())
-        loop(_TokenArrays(*arrays_of(*parts)), tables, out)
+        out = assigned, new[first:last], of_words, numerators[number]
+        loop(_TokenArrays(*arrays_of(*parts)), tables, _SampleArrays(*(each.numpy() for each in out)))
 
     n_tokens = int(draws.tokens.sum())
     in_halves(draw, counts, word_topics, are_worth_it=word_topics.numel() <= _MOST_COUNTS * n_tokens)
-    return new
+    return new if are_kept else None, numerators.sum(0).to(alpha.dtype)
 
 
 def sample_plain(
@@ -335,9 +373,9 @@ def uniform(seeds: Tensor, positions: Tensor) -> Tensor:
         seeds: (T,) the seed of the token's document.
         positions: (T,) the position of the token in its document.
     """
-    x = seeds + (positions + 1) * _signed(_INCREMENT)
-    x = (x ^ _shifted(x, 30)) * _signed(_MULTIPLIER_1)
-    x = (x ^ _shifted(x, 27)) * _signed(_MULTIPLIER_2)
+    x = seeds + (positions + 1) * _signed(INCREMENT)
+    x = (x ^ _shifted(x, 30)) * _signed(MULTIPLIER_1)
+    x = (x ^ _shifted(x, 27)) * _signed(MULTIPLIER_2)
     x = x ^ _shifted(x, 31)
     return _shifted(x, 40).float() * 2.0**-24
 
@@ -371,21 +409,24 @@ class _SamplerTopicArrays(NamedTuple):
     smallest: Array  # (K,) eta / (N_k + V eta)
     alpha: Array  # (K,)
     of_alpha: Array  # (V,) sum_k alpha_k beta_kv
+    rises: Array  # (K, n) float64, as `rises_of` returns them
+    psi: Array  # (K,) psi(alpha_k)
 
 
 class _SampleArrays(NamedTuple):
     """The topics of tokens, which are replaced, and the counts to which tokens are added."""
 
     found: Array  # (T,)
-    of_docs: Array  # (B, K)
+    of_docs: Array  # (B, K), or (0, K) if they are not needed
     of_words: Array  # (V, K)
+    numerator: Array  # (K,) float64, of the step of alpha
 
 
 def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _SampleArrays) -> None:
     offsets, words, tokens, weights, seeds, starts = documents
-    beta_t, per_size, smallest, alpha, of_alpha = topics
-    found, of_docs, of_words = out
-    n_topics, most, token = of_docs.shape[1], 0, 0
+    beta_t, per_size, smallest, alpha, of_alpha, rises, psi = topics
+    found, of_docs, of_words, numerator = out
+    n_topics, most, token = len(alpha), 0, 0
     for doc in range(len(offsets) - 1):
         before = token
         for i in range(offsets[doc], offsets[doc + 1]):
@@ -395,7 +436,7 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
     share, is_used = np.zeros(n_topics, of_docs.dtype), np.zeros(n_topics, np.bool_)  # counts of the document
     used, parts = np.empty(n_topics, np.int64), np.empty(n_topics, of_docs.dtype)
     for doc in range(len(offsets) - 1):
-        of_doc, start = of_docs[doc], starts[doc]
+        start = starts[doc]
         n_used = n_tokens = 0
         for i in range(offsets[doc], offsets[doc + 1]):
             for _ in range(tokens[i]):
@@ -418,9 +459,9 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
                     of_used += share[used[j]] * beta[used[j]]
                     parts[j] = of_used
                 share[old] = own_share
-                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(_INCREMENT)
-                x = (x ^ (x >> np.uint64(30))) * np.uint64(_MULTIPLIER_1)
-                x = (x ^ (x >> np.uint64(27))) * np.uint64(_MULTIPLIER_2)
+                x = np.uint64(seeds[doc]) + np.uint64(n + 1) * np.uint64(INCREMENT)
+                x = (x ^ (x >> np.uint64(30))) * np.uint64(MULTIPLIER_1)
+                x = (x ^ (x >> np.uint64(27))) * np.uint64(MULTIPLIER_2)
                 x = x ^ (x >> np.uint64(31))
                 rest = np.float32(x >> np.uint64(40)) * np.float32(2.0**-24) * (of_used + of_others)
                 if rest < of_used:
@@ -447,7 +488,6 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
                         if rest < 0:
                             break
                 drawn[n] = topic
-                of_doc[topic] += weight
                 of_words[word, topic] += weight
             for n in range(group, n_tokens, N_GROUPS):  # the tokens that were drawn at the same time
                 old, topic = found[start + n], drawn[n]
@@ -457,6 +497,24 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
                 if not is_used[topic]:
                     is_used[topic], used[n_used] = True, topic
                     n_used += 1
+        if len(of_docs):
+            for n in range(n_tokens):
+                of_docs[doc, found[start + n]] += weight_of[n]
+        for n in range(n_tokens):  # counted again, because subtractions leave rounding errors
+            share[found[start + n]] = 0
+        for n in range(n_tokens):
+            share[found[start + n]] += weight_of[n]
+        for n in range(n_tokens):
+            topic = found[start + n]
+            value, share[topic] = share[topic], 0
+            whole = int(value)
+            if 0 < whole < rises.shape[1]:
+                numerator[topic] += rises[topic, whole]
+            elif whole:
+                end = float(alpha[topic]) + whole
+                numerator[topic] += np.log(end) - 0.5 / end - 1 / (12 * end * end) - psi[topic]
+            if value > whole:
+                numerator[topic] += (value - whole) / (alpha[topic] + whole)
         for j in range(n_used):
             share[used[j]], is_used[used[j]] = 0, False
 
@@ -465,5 +523,5 @@ def _sample_example() -> tuple[Any, ...]:
     """Return arguments of `_sample_loop` for one document of one token and one topic."""
     offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
     documents = _TokenArrays(offsets, words, words + 1, table[0], words, words)
-    topics = _SamplerTopicArrays(table, table[0], table[0], table[0], table[0])
-    return documents, topics, _SampleArrays(np.zeros(1, np.uint8), table.copy(), table.copy())
+    topics = _SamplerTopicArrays(table, table[0], table[0], table[0], table[0], np.ones((1, 2)), table[0])
+    return documents, topics, _SampleArrays(np.zeros(1, np.uint8), table.copy(), table.copy(), np.zeros(1))
