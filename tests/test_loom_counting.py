@@ -26,7 +26,7 @@ from topicloom.nn import execution
 from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.execution import helper_threads
 from topicloom.nn.posteriors import DirichletPosterior
-from topicloom.nn.sparse import Batch
+from topicloom.nn.sparse import Batch, SparseCounts
 from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
@@ -248,6 +248,40 @@ def test_the_compiled_dirichlet_step_agrees(monkeypatch):
 
 
 # Noise.
+
+
+def test_the_compiled_loop_draws_counts_of_the_same_distribution():
+    """Many documents of two words, whose counts follow from what is drawn."""
+    pytest.importorskip("numba")
+    n, n_topics = 20_000, 5
+    words = torch.tensor([0, 2]).repeat(n)
+    counts = SparseCounts(words, torch.tensor([1.0, 2.0]).repeat(n), torch.arange(0, 2 * n + 1, 2), 3)
+    means = torch.tensor([1.7, 0.9, 0.3, 0.1, 1e-5]).expand(n, -1).contiguous()
+    alpha = torch.tensor([0.05, 0.5, 0.02, 0.3, 0.1])
+    topics = CountedTopics.from_counts(9 * torch.rand(3, n_topics, generator=seeded()), 0.01)
+    found = {}
+    for way in (cvb0.recount, cvb0.recount_plain):
+        added = torch.zeros(3, n_topics)
+        new = way(counts, counts.values, means, topics, alpha, added, seeded())
+        assert new.doc_topics is not None
+        numerator, denominator = dirichlet_step_plain(new.doc_topics.double(), alpha.double())
+        torch.testing.assert_close(new.numerator.double(), numerator, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(new.denominator.double(), denominator, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(added.sum(0), new.doc_topics.sum(0), rtol=1e-3, atol=1e-2)
+        found[way] = new.doc_topics
+    ours, plain = found.values()
+    error = ((ours.var(0) + plain.var(0)) / n).sqrt()
+    assert ((ours.mean(0) - plain.mean(0)).abs() < 4 * error + 1e-4).all()
+    torch.testing.assert_close(ours.std(0), plain.std(0), rtol=0.05, atol=1e-3)
+
+
+def test_the_parameter_of_topics_takes_the_same_step_compiled(monkeypatch):
+    counts = torch.from_numpy(positive(40, 6)).float().contiguous()
+    counts[::3] = counts[::3].floor()
+    counts[5], counts[7] = 0.0, 900.0
+    compiled = cvb0.eta_step(counts, torch.tensor(0.02))
+    monkeypatch.setattr(cvb0, "compiled", lambda *_: None)
+    torch.testing.assert_close(cvb0.eta_step(counts, torch.tensor(0.02)), compiled, rtol=1e-5, atol=0)
 
 
 def test_drawn_counts_have_the_right_mean_and_variance():

@@ -1,8 +1,8 @@
 """Mean-field inference of theta, given topics that were learned by another method.
 
 The iteration for q(theta) has two forms, which give the same results up to rounding. The plain form consists of PyTorch
-operations and runs on every device. The compiled form is a loop over documents, which numba (the extra `fast`) compiles
-for the CPU; each document iterates by itself in the core's nearest cache.
+operations and runs on every device. The compiled form is a loop over documents, which numba compiles for the CPU; each
+document iterates by itself in the core's nearest cache.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ for Topic Models". Dirichlet parameters follow from the fixed point of Minka 200
 distribution".
 
 `reassign`, `dirichlet_step` and `expected_counts` have two forms, which give the same results up to rounding. The plain
-form consists of PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba (the
-extra `fast`) compiles for the CPU. Each PyTorch operation reads and writes memory; in the loop, the intermediate values
-of a token stay in the core's nearest cache.
+form consists of PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba
+compiles for the CPU. Each PyTorch operation reads and writes memory; in the loop, the intermediate values of a token
+stay in the core's nearest cache. `recount` also draws, so that its two forms give the same distribution of counts.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ of a group at the same time. The draws do not depend on the order of the documen
 division of the documents among processes.
 
 `sample` has two forms, which draw with the same probabilities, but not the same topics. The plain form consists of
-PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba (the extra `fast`)
-compiles for the CPU. It draws as SparseLDA does (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model
-Inference on Streaming Document Collections"): the probability of a topic has a part from the counts of the document, of
-which few are not 0, and a part from alpha, whose sum over the topics is the same for all tokens of a word in a pass.
+PyTorch operations and runs on every device. The compiled form is a loop over tokens, which numba compiles for the CPU.
+It draws as SparseLDA does (Yao, Mimno & McCallum 2009, "Efficient Methods for Topic Model Inference on Streaming
+Document Collections"): the probability of a topic has a part from the counts of the document, of which few are not 0,
+and a part from alpha, whose sum over the topics is the same for all tokens of a word in a pass.
 """
 
 from __future__ import annotations
