@@ -265,6 +265,9 @@ bench-unseen: setup .venv-peers/others  ## compare Loom with Gibbs samplers on c
 bench-text: setup  ## compare corpus building and counting with other packages (with the texts of bench-unseen, if they are there): benchmarks/text_speed.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/text_speed.py
 
+bench-waterfall: setup  ## measure where the time of train goes, from texts to the page: benchmarks/waterfall.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/waterfall.py
+
 bench-loom: setup  ## measure the effect of each part of Loom on held-out training documents: benchmarks/loom.md
 	$(BIN)/python benchmarks/loom.py
 
