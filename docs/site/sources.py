@@ -393,7 +393,7 @@ def joined(text: str) -> str:
 
 def without_switch(text: str) -> str:
     """Return Markdown without the line that leads to the page in the other language; the site has its own switch."""
-    return re.sub(r"^\[(?:中文|English)\]\([^)]*\)[^\n]*\n+", "", text, count=1, flags=re.MULTILINE)
+    return re.sub(r"^\[(?:中文(?:说明)?|English)\]\([^)]*\)[^\n]*\n+", "", text, count=1, flags=re.MULTILINE)
 
 
 def write(language: str, out: Path) -> None:
