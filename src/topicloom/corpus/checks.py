@@ -97,8 +97,10 @@ def _faults(
 
 def _plain(number: Any) -> str:
     """Return a number with all its digits, if these are not many."""
-    value = number.item()  # a long double stays one, and NumPy 1 compares it with no large integer
-    is_whole = isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(int(value)) < _MANY_DIGITS)
+    value = number.item()
+    is_whole = isinstance(value, int) or (
+        math.isfinite(value) and value == int(value) and abs(int(value)) < _MANY_DIGITS
+    )
     return str(int(value)) if is_whole else str(value)
 
 
