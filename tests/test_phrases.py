@@ -55,7 +55,7 @@ def test_phrases_are_joined_in_old_and_new_texts():
     texts += ["my customer service was late"] * 4
     corpus = tl.Corpus.from_texts(texts, language="en", phrases=True, **OPEN)
     assert "customer service" in corpus.vocabulary
-    assert corpus.tokenizer.phrases == ("customer service",)
+    assert "customer service" in corpus.tokenizer.phrases
     again = tokenizer_from_settings(corpus.tokenizer.model_dump(mode="json"))
     assert again("Customer service, new staff") == ["customer service", "new", "staff"]
     counts = dict(zip(corpus.vocabulary, corpus.counts.sum(0).tolist(), strict=True))

@@ -20,6 +20,7 @@ import topicloom
 from batches import CPU
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
+from topicloom.display import progress_bar
 from topicloom.errors import OutOfMemoryError, TrainingDivergedError
 from topicloom.models import ETM, GMNTM, GSM, LDA, NVDM, Loom
 from topicloom.nn.network import EpochOptions, Loss, Player, TopicNetwork
@@ -537,6 +538,16 @@ def test_rows_are_written_whole_or_not_at_all(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     log.on_epoch({"epoch": 3})
     assert log.path.read_text() == '{"epoch": 1}\n{"epoch": 3}\n'
+
+
+def test_a_pipe_gets_no_progress(capfd):
+    with pytest.raises(ValueError, match="an error"), progress_bar(True):
+        raise ValueError("an error")
+    bar = ProgressBar()
+    bar.on_start(model=None, n_epochs=2, n_batches=1)
+    bar.on_epoch({"epoch": 1, "loss": 5.25})
+    bar.on_end()
+    assert capfd.readouterr().err == ""
 
 
 def test_the_progress_bar_keeps_the_last_loss():

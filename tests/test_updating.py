@@ -13,6 +13,7 @@ import pytest
 
 import topicloom as tl
 from command_line import call, refused
+from topicloom.reports.run import write
 from topicloom.topics.edits import read_edits, write_edits
 from topicloom.topics.saved import EDITS, METRICS
 
@@ -176,3 +177,38 @@ def test_an_update_does_not_count_repeated_documents_of_the_run(place, caplog):
     with caplog.at_level("INFO", "topicloom"):
         tl.update(place / "copies", june)
     assert "repeat earlier ones" not in caplog.text
+
+
+@pytest.mark.parametrize("with_vectors", [True, False])
+def test_a_new_subject_of_short_texts_becomes_a_topic(tmp_path, with_vectors):
+    random = np.random.default_rng(0)
+    subjects = list(SUBJECTS)
+    centres = np.eye(4, 16)
+
+    def documents(n_each: dict[str, int]) -> tuple[list[str], list[str], np.ndarray | None]:
+        # Most words are of all subjects, so that a text alone says little.
+        names = [name for name, n in n_each.items() for _ in range(n)]
+        texts = [
+            " ".join([*random.choice(SUBJECTS[each][:6], 2), *random.choice(SUBJECTS["football"], 2)]) for each in names
+        ]
+        vectors = np.stack([centres[subjects.index(each)] + random.normal(0, 0.1, 16) for each in names])
+        return names, texts, vectors.astype(np.float32) if with_vectors else None
+
+    _, texts, vectors = documents({"weather": 60, "market": 60, "garden": 60})
+    corpus = tl.Corpus.from_texts(texts, vectors=vectors, language="en", min_df=1)
+    model = tl.LDA(3, random_state=0).fit(corpus)
+    write(tmp_path / "run", model, corpus, model.infer(corpus), 0.0)
+    names, new, vectors = documents({"weather": 20, "football": 20})
+    found = tl.update(tmp_path / "run", new, vectors=vectors, new_topics=1, keep_repeated=True)
+    assert found.new_topics == [3]
+    is_football = np.array(names) == "football"
+    mains = np.array(found.topics.documents.main_topics[180:])
+    assert (mains[is_football] == 3).mean() > (0.95 if with_vectors else 0.6)
+    assert (mains[~is_football] == 3).mean() < 0.1
+    again = tl.Topics.from_run(tmp_path / "run")
+    np.testing.assert_allclose(again.model.transform(again.corpus), found.topics.documents.theta, atol=1e-3)
+
+
+def test_documents_like_the_old_ones_form_nothing_new(place, caplog):
+    tl.update(place / "run", write_month(place / "june.csv", 6, ["weather", "market", "garden"]), new_topics=1)
+    assert "form no group that the run lacks" in caplog.text

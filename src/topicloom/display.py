@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
+from typing import Any
 
 _ROWS = 60  # of a table; more are left out, and the last line says how many
 _LONGEST = 1_000  # characters of a cell
@@ -95,21 +96,32 @@ def _cell(value: object, whole: bool) -> str:
     return f'<td style="text-align:{side}">{as_markup(_cut(as_text(value), whole))}</td>'
 
 
+def progress_console(shown: bool = True) -> dict[str, Any]:
+    """Return the arguments of rich's Progress that show it on standard error, or not at all where that is a file.
+
+    In a file or a pipe, a bar would be a line without use, printed at the end or before an error.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    is_shown = shown and (console.is_terminal or console.is_jupyter)
+    console.quiet = not is_shown  # before rich 14.3, a disabled bar prints an empty line
+    return {"console": console, "disable": not is_shown}
+
+
 @contextmanager
 def progress_bar(shown: bool, what: str = "texts encoded", total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on standard error, and yield a function that says how many more are done.
 
     Args:
-        shown: whether it is shown.
+        shown: whether it is shown, if standard error is a terminal or a notebook.
         what: what is counted.
         total: how many there are; None if that is not known.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     known = [] if total is None else [BarColumn()]
     columns = (SpinnerColumn(), TextColumn("{task.description}"), *known, MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True, quiet=not shown)  # before rich 14.3, a disabled bar prints an empty line
-    with Progress(*columns, console=console, disable=not shown) as bar:
+    with Progress(*columns, **progress_console(shown)) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)

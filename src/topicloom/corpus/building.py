@@ -14,10 +14,10 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from scipy import sparse
 
+from ..display import progress_console
 from ..errors import InputError, SettingError
 from ..preparing import TimeOptions, WordOptions
 from ..text import (
@@ -639,5 +639,4 @@ class _TimeField:
 
 def _progress(shown: bool) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True, quiet=not shown)  # before rich 14.3, a disabled bar prints an empty line
-    return Progress(*columns, console=console, disable=not shown)
+    return Progress(*columns, **progress_console(shown))

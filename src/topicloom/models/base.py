@@ -1037,6 +1037,11 @@ class TopicModel(
             delattr(model, learned)
         model.n_topics, model.seed_words = len(applied.numbering), None
         model.base_, model.applied_edits_ = self.origin, applied
+        if isinstance(network.fields, Mapping):  # added topics may read vectors
+            model.fields_ = {
+                **self.fields_,
+                **{name: kind for name, kind in network.fields.items() if kind is not None},
+            }
         TopicModel.adopt_network(model, network)  # attributes of a class's own network stay in base_
         return model
 

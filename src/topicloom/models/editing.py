@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from ..corpus import Corpus
+from ..embeddings.document_vectors import unit_vectors
 from ..errors import InputError
 from ..messages import counted
 from ..nn.edited import AddedTopics, EditedNetwork, Regroup, SplitTopic, Step, topic_counts
@@ -182,13 +183,11 @@ class Editor:
         if self.corpus is None or self.documents is None:
             raise InputError("topics can be added only with documents to learn them from; give `documents`")
         corpus, documents, rows = self.corpus, self.documents, edit.get("rows")
-        if rows is not None:
-            if rows and max(rows) >= corpus.n_docs:
-                raise InputError(
-                    f"topics are to be learned from document {max(rows)}, and there are {corpus.n_docs:,} documents; "
-                    "leave out `rows`"
-                )
-            corpus, documents = corpus[rows], documents[rows]
+        if rows and max(rows) >= corpus.n_docs:
+            raise InputError(
+                f"topics are to be learned from document {max(rows)}, and there are {corpus.n_docs:,} documents; "
+                "leave out `rows`"
+            )
         self._add(fit_added(self.network, corpus, documents, edit).to(device_of(self.network.base)))
         self.numbering = self.numbering.after_added(edit["add"])
 
@@ -204,9 +203,10 @@ class Editor:
         def read(batch: Any) -> Tensor:
             rows = batch.rows.cpu().numpy()
             old = torch.from_numpy(np.array(theta[rows], np.float32)).to(device)  # a copy, as theta may be on disk
-            return network.edit(old, batch.counts, first)
+            return network.edit(old, batch, first)
 
-        parts = list(each_batch(network.base, self.corpus, read))
+        has_fields = "vectors" not in network.fields or self.corpus.vectors is not None
+        parts = list(each_batch(network if has_fields else network.base, self.corpus, read))
         average = network.prior_theta().cpu().numpy()
         new: Array = np.concatenate([np.empty((0, len(average)), np.float32), *parts])
         new[self.documents.empty] = average
@@ -280,11 +280,12 @@ def _at_words(
     return sp.csr_array((values, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
 
 
-def _sampled(rows: Array, seed: int) -> Array:
+def _sampled(rows: Array, seed: int, most: int | None = None) -> Array:
     """Return documents, or a sample of them if there are very many."""
-    if len(rows) <= _MOST_DOCUMENTS:
+    most = _MOST_DOCUMENTS if most is None else most
+    if len(rows) <= most:
         return rows
-    return np.sort(np.random.default_rng(seed).choice(rows, _MOST_DOCUMENTS, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
 
 # The parts of a topic
@@ -377,13 +378,15 @@ def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics,
 
     In a document, the old topics are one distribution over the words, as its theta mixes them. EM divides the tokens
     between this distribution and the new topics, so that these take the words that the old ones explain badly. LDA of
-    the documents is the start.
+    the documents is the start. If they have vectors, clusters of these are the start, and a regression on the vectors
+    tells the documents of the new topics from all others.
 
     Args:
         network: the network with the old topics.
         corpus: documents over its words.
         documents: their topics.
-        edit: "add" is the number of new topics n, and "random_state" the seed.
+        edit: "add" is the number of new topics n, "rows" are the documents to learn them from (all, if it is not
+            there), and "random_state" is the seed.
 
     Returns:
         the new topics, the largest first.
@@ -391,27 +394,38 @@ def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics,
     Raises:
         InputError: there are too few documents.
     """
-    n_new = edit["add"]
+    n_new, seed, everything, rows = edit["add"], edit["random_state"], corpus, edit.get("rows")
+    if rows is not None:
+        corpus, documents = corpus[rows], documents[rows]
     likely = _at_words(
         network, corpus, documents.theta, lambda theta, beta_t, counts: counts.sampled_product(theta, beta_t) + TINY
     )
-    rows = _sampled(np.flatnonzero(~corpus.is_empty), edit["random_state"])
-    counts, likely = corpus.counts[rows].astype(np.float64), likely[rows]
+    chosen = _sampled(np.flatnonzero(~corpus.is_empty), seed)
+    counts, likely = corpus.counts[chosen].astype(np.float64), likely[chosen]
     words, columns = np.unique(counts.indices, return_inverse=True)
-    if len(rows) < n_new or len(words) < n_new:
+    if len(chosen) < n_new or len(words) < n_new:
         raise InputError(
-            f"{counted(len(rows), 'document')} with {counted(len(words), 'different word')} are too few to learn "
+            f"{counted(len(chosen), 'document')} with {counted(len(words), 'different word')} are too few to learn "
             f"{counted(n_new, 'topic')} from; give more documents, or ask for fewer topics"
         )
+    by_vector = None
+    if rows is not None and corpus.vectors is not None:
+        by_vector = _by_vectors(everything, np.asarray(rows)[chosen], n_new, seed)
     tokens = np.bincount(columns, counts.data, len(words))  # (W,)
-    given = np.ones((1, len(words))) if n_new == 1 else _assignments(counts[:, words], n_new, edit["random_state"])[1]
+    if n_new == 1:
+        given = np.ones((1, len(words)))
+    elif by_vector is not None:
+        given = np.stack([np.asarray(counts[by_vector[1] == each].sum(axis=0))[words] for each in range(n_new)]) + _ETA
+        given /= given.sum(axis=0)
+    else:
+        given = _assignments(counts[:, words], n_new, seed)[1]
     topics = given * tokens + _ETA
     topics /= topics.sum(axis=1, keepdims=True)
-    of_document = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))  # (N,)
+    of_document = np.repeat(np.arange(len(chosen)), np.diff(counts.indptr))  # (N,)
     to_documents = sp.csr_array((np.ones(counts.nnz), np.arange(counts.nnz), counts.indptr))  # (D, N)
     to_words = sp.csr_array((np.ones(counts.nnz), (columns, np.arange(counts.nnz))), shape=(len(words), counts.nnz))
     alpha = np.array([_PRIOR_TOKENS[0], *[_PRIOR_TOKENS[1]] * n_new])
-    shares = np.full((len(rows), 1 + n_new), 1 / (1 + n_new))
+    shares = np.full((len(chosen), 1 + n_new), 1 / (1 + n_new))
     for _ in range(_EM_STEPS):
         parts = shares[of_document] * np.column_stack([likely.data, topics[:, columns].T])  # (N, 1 + n)
         parts *= (counts.data / parts.sum(axis=1))[:, None]
@@ -422,7 +436,45 @@ def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics,
     order = np.argsort(-shares[:, 1:].sum(axis=0), kind="stable")
     found = np.full((len(corpus.vocabulary), n_new), 1e-12)
     found[words] += topics[order].T
-    return AddedTopics(*(torch.tensor(np.float32(each)) for each in (found / found.sum(axis=0), alpha)))
+    arrays = [found / found.sum(axis=0), alpha, *([] if by_vector is None else [by_vector[0][:, order]])]
+    return AddedTopics(*(torch.tensor(np.float32(each)) for each in arrays))
+
+
+_MOST_OTHERS = 20_000  # documents of the old topics that the regression reads
+_INVERSE_PENALTY = 10.0  # of the regression
+
+
+def _by_vectors(corpus: Corpus, rows: Array, n_new: int, seed: int) -> tuple[Array, Array] | None:
+    """Return the regression that tells the documents of new topics from the others, and the topics of its documents.
+
+    Clusters of the vectors are the new topics. Each class has the same weight, since the rare ones are the new ones.
+
+    Args:
+        corpus: all documents, with vectors.
+        rows: the documents of the new topics.
+        n_new: the number of new topics n.
+        seed: the seed of the clusters.
+
+    Returns:
+        (E + 1, n) the weights and, in the last row, the constants, as log odds compared with the old topics; and the
+        new topic of each of the `rows`. None if too few documents have a vector.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.linear_model import LogisticRegression
+
+    assert corpus.vectors is not None
+    own = unit_vectors(np.asarray(corpus.vectors[rows]))
+    others = _sampled(np.setdiff1d(np.flatnonzero(~corpus.is_empty), rows), seed, _MOST_OTHERS)
+    directed = own.any(axis=1)
+    if not len(others) or directed.sum() < n_new:
+        return None
+    clusters = KMeans(n_new, n_init=5, random_state=seed).fit(own[directed])
+    groups = clusters.predict(own)
+    values = np.concatenate([unit_vectors(np.asarray(corpus.vectors[others])), own[directed]])
+    classes = np.concatenate([np.zeros(len(others), np.intp), 1 + groups[directed]])
+    learned = LogisticRegression(C=_INVERSE_PENALTY, class_weight="balanced", max_iter=300).fit(values, classes)
+    weights = np.concatenate([learned.coef_.T, learned.intercept_[None]])  # (E + 1, 1 + n), or one column if n is 1
+    return (weights if n_new == 1 else weights[:, 1:] - weights[:, :1]), groups
 
 
 # Saved edits
@@ -476,7 +528,10 @@ def _step(kind: str, tensors: Mapping[str, Tensor]) -> Step:
     if kind == AddedTopics.kind:
         if tensors["alpha"].shape != (1 + tensors["beta_t"].shape[1],):
             raise ValueError(f"added topics in {WEIGHTS} have tensors of different sizes")
-        return AddedTopics(tensors["beta_t"], tensors["alpha"])
+        by_vector = tensors.get("by_vector")
+        if by_vector is not None and (by_vector.dim() != 2 or by_vector.shape[1] != tensors["beta_t"].shape[1]):
+            raise ValueError(f"added topics in {WEIGHTS} have tensors of different sizes")
+        return AddedTopics(tensors["beta_t"], tensors["alpha"], by_vector)
     beta_t = tensors["network.beta_t"]
     network = MeanFieldNetwork(*beta_t.shape)
     if tensors["network.alpha"].shape != network.alpha.shape:

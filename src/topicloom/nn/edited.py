@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -19,6 +19,7 @@ from .sparse import TINY, Batch, SparseCounts, mixture_log_likelihood
 # is mostly noise, and normalising would amplify it.
 LEAST_KEPT_SHARE = 0.01
 EM_STEPS = 30  # for the shares of added topics in a document
+VECTOR_TOKENS = 20.0  # of the prior of added topics in a document with a vector
 
 
 class Regroup(nn.Module):
@@ -123,21 +124,27 @@ class AddedTopics(nn.Module):
 
     A token of a document comes from the old topics, as theta mixes them, or from a new one:
     p(v | d) = s_0 sum_k theta_k beta_kv + sum_j s_j beta'_jv. EM estimates the shares s, which
-    have a Dirichlet prior.
+    have a Dirichlet prior. If the documents have vectors, the prior of each one follows from its vector, by a
+    regression that tells the documents of the new topics from the others.
 
     Args:
         beta_t: (V, n) the new topics, columns sum to 1.
-        alpha: (1 + n,) the tokens that the prior adds to all those of the old topics, and to those of each new one.
+        alpha: (1 + n,) the tokens that the prior adds to all those of the old topics, and to those of each new one, in
+            documents without a vector.
+        by_vector: (E + 1, n) the weights of the regression and, in the last row, its constants; None without vectors.
+            They give the log odds of each new topic, compared with all old ones.
     """
 
     kind: ClassVar[str] = "add"  # the name in saved models
     beta_t: Tensor  # (V, n)
     alpha: Tensor  # (1 + n,)
+    by_vector: Tensor | None  # (E + 1, n)
 
-    def __init__(self, beta_t: Tensor, alpha: Tensor) -> None:
+    def __init__(self, beta_t: Tensor, alpha: Tensor, by_vector: Tensor | None = None) -> None:
         super().__init__()
         self.register_buffer("beta_t", beta_t)
         self.register_buffer("alpha", alpha)
+        self.register_buffer("by_vector", by_vector)
 
     def words(self, topics: Tensor) -> Tensor:
         """Return the topics (K + n, V), given the old ones (K, V)."""
@@ -148,17 +155,30 @@ class AddedTopics(nn.Module):
         mean = self.alpha / self.alpha.sum()
         return torch.cat([shares * mean[0], mean[1:]])
 
-    def theta(self, theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+    def prior(self, batch: Batch) -> Tensor:
+        """Return the tokens that the prior adds in each document, (B, 1 + n) or (1, 1 + n)."""
+        vectors = batch.fields.get("vectors")
+        if self.by_vector is None or vectors is None:
+            return self.alpha[None]
+        lengths = vectors.float().norm(dim=1, keepdim=True)  # (B, 1)
+        scores = (vectors.float() / lengths.clamp_min(TINY)) @ self.by_vector[:-1] + self.by_vector[-1]  # (B, n)
+        by_vector = VECTOR_TOKENS * torch.softmax(torch.cat([torch.zeros_like(lengths), scores], 1), 1)
+        return torch.where(lengths > 0, by_vector, self.alpha)
+
+    def theta(self, theta: Tensor, beta_t: Tensor, batch: Batch) -> Tensor:
         """Return theta (B, K + n), given the old one.
 
         Args:
             theta: (B, K), rows sum to 1.
             beta_t: (V, K) the old topics.
-            counts: the documents.
+            batch: the documents.
         """
+        # Words that are lent by documents of the old topics say nothing about the new ones.
+        counts = batch.counts if self.by_vector is None else batch.own_counts
         known = counts.sampled_product(theta.contiguous(), beta_t)  # (N,)
-        totals = self.alpha.sum() + counts.totals[:, None]  # (B, 1)
-        shares = (self.alpha / self.alpha.sum()).expand(counts.n_docs, -1)  # (B, 1 + n)
+        alpha = self.prior(batch)
+        totals = alpha.sum(1, keepdim=True) + counts.totals[:, None]  # (B, 1)
+        shares = (alpha / alpha.sum(1, keepdim=True)).expand(counts.n_docs, -1)  # (B, 1 + n)
         for _ in range(EM_STEPS):
             old, new = shares[:, 0], shares[:, 1:].contiguous()
             mass = old[counts.documents] * known + counts.sampled_product(new, self.beta_t) + TINY  # (N,)
@@ -166,7 +186,7 @@ class AddedTopics(nn.Module):
             tokens = torch.cat(
                 [(old * counts.sum_by_document(part * known))[:, None], new * counts.times(part, self.beta_t)], 1
             )
-            shares = (self.alpha + tokens) / totals
+            shares = (alpha + tokens) / totals
         return torch.cat([theta * shares[:, :1], shares[:, 1:]], 1)
 
 
@@ -195,7 +215,7 @@ class EditedPosterior(Posterior):
     batch: Batch
 
     def point(self) -> Tensor:
-        return self.network.edit(self.base.point(), self.batch.counts)
+        return self.network.edit(self.base.point(), self.batch)
 
     def divergence(self) -> Tensor:
         return self.base.divergence()
@@ -206,7 +226,7 @@ class EditedPosterior(Posterior):
     def decode(self, code: Tensor) -> Tensor:
         if self.network.reads_words:
             return super().decode(code)
-        return self.network.edit(self.base.decode(code), self.batch.counts)
+        return self.network.edit(self.base.decode(code), self.batch)
 
 
 class EditedNetwork(TopicNetwork):
@@ -234,6 +254,12 @@ class EditedNetwork(TopicNetwork):
         self.base = base
         self.steps = nn.ModuleList(steps)
         self.fields, self.optional_fields, self.needs_words = base.fields, base.optional_fields, base.needs_words
+        sizes = [
+            len(each.by_vector) - 1 for each in steps if isinstance(each, AddedTopics) and each.by_vector is not None
+        ]
+        if sizes and "vectors" not in base.fields:
+            kinds = base.fields if isinstance(base.fields, Mapping) else dict.fromkeys(base.fields)
+            self.fields, self.optional_fields = {**kinds, "vectors": sizes[0]}, [*base.optional_fields, "vectors"]
         with full_precision(), torch.inference_mode(False), torch.no_grad():
             if stages is None:
                 topics, average = base.topic_word().float().clone(), base.prior_theta().float().clone()
@@ -263,13 +289,15 @@ class EditedNetwork(TopicNetwork):
     def bounds_tokens(self) -> bool:
         return not len(self.steps) and self.base.bounds_tokens
 
-    def edit(self, theta: Tensor, counts: SparseCounts, first: int = 0) -> Tensor:
+    def edit(self, theta: Tensor, batch: Batch, first: int = 0) -> Tensor:
         """Return theta after the steps from `first` on, given theta before them: (B, K) -> (B, K')."""
         for number, step in list(enumerate(self.each_step()))[first:]:
             if isinstance(step, Regroup):
                 theta = step.theta(theta, self.stages[number + 1][1])
+            elif isinstance(step, AddedTopics):
+                theta = step.theta(theta, self.stages[number][0], batch)
             else:
-                theta = step.theta(theta, self.stages[number][0], counts)
+                theta = step.theta(theta, self.stages[number][0], batch.counts)
         return theta
 
     def posterior(self, batch: Batch) -> Posterior:

@@ -25,6 +25,7 @@ from ..settings import require_seed, require_whole
 from ..text.counting import chunked, count_chunks
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, EditsFile, read_edits, translated
+from ..topics.novelty import form_something_new
 from ..topics.saved import (
     EDITS,
     TRAINED_ON,
@@ -45,6 +46,7 @@ USUAL = 0.05  # the share of the training documents that count as explained badl
 _LEAST_LEFT = 0.1  # of a word's tokens, when those of a document are left out
 _NAMED_WORDS = 10
 _ENOUGH_WORDS = 10  # different words by which documents are the same, although other words of both are not compared
+_FEWEST_OF_TOPIC = 5  # documents that form something new, for each new topic
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,9 @@ def update(
     Args:
         run: a run that keeps its documents.
         new: a file of documents, a tuple of files, a saved corpus, or documents in any form that `infer` takes.
-        new_topics: how many topics are learned from the badly explained documents. They come after the others.
+        new_topics: how many topics are learned from the documents that form something new: most of their nearest
+            documents are new, too, by vectors or words. If there are none, they are learned from the badly explained
+            ones. New topics come after the others.
         out: the directory of the new run; None replaces `run`.
         reading: how the file is read, where this differs from the training.
         vectors: (n_docs, E) the vectors of the new documents, by the encoder of the training documents.
@@ -220,7 +224,8 @@ def update(
         whole, edits = Topics.of(model, joined, DocumentTopics(theta, empty, joined.fields)), []
         whole.answers = topics.answers
         if new_topics:
-            rows = _rows_to_learn_from(added, badly, new_topics) + len(topics.corpus)
+            forms_new = form_something_new(topics.corpus, added, model.tokenizer_, random_state)
+            rows = _rows_to_learn_from(added, forms_new, badly, new_topics) + len(topics.corpus)
             edits = [{"add": new_topics, "rows": rows.tolist(), "random_state": random_state}]
             whole = whole.apply(edits)
         numbers = list(range(topics.n_topics, whole.n_topics))
@@ -447,12 +452,20 @@ def _scores(model: TopicModel, corpus: Corpus, *, leave_out: bool = False) -> tu
 # New topics
 
 
-def _rows_to_learn_from(added: Corpus, badly: npt.NDArray[np.bool_] | None, n_new: int) -> npt.NDArray[np.intp]:
-    """Return the rows of the documents from which new topics are learned: the badly explained ones."""
+def _rows_to_learn_from(
+    added: Corpus, forms_new: npt.NDArray[np.bool_], badly: npt.NDArray[np.bool_] | None, n_new: int
+) -> npt.NDArray[np.intp]:
+    """Return the rows of the documents from which new topics are learned.
+
+    They are those that form something new. If these are too few, they are the badly explained ones.
+    """
+    rows = np.flatnonzero(forms_new & ~added.is_empty)
+    if len(rows) >= _FEWEST_OF_TOPIC * n_new:
+        return rows
     if badly is None:
         raise InputError(
-            "new topics are learned from the documents that the old ones explain badly, and this model cannot predict "
-            "held-out words; train a new model on all documents"
+            "the new documents are like those of the run, so there is nothing to learn new topics from; leave out "
+            "`new_topics`"
         )
     rows = np.flatnonzero(badly & ~added.is_empty)
     if len(rows) < n_new:
@@ -460,6 +473,11 @@ def _rows_to_learn_from(added: Corpus, badly: npt.NDArray[np.bool_] | None, n_ne
             f"{counted(len(rows), 'document')} of the new ones with known words are explained badly, too few for "
             f"{counted(n_new, 'new topic')}; ask for fewer"
         )
+    logger.warning(
+        "the new documents form no group that the run lacks, so the new topics are learned from the %s that the old "
+        "ones explain badly, and may be no subjects",
+        counted(len(rows), "document"),
+    )
     return rows
 
 

@@ -19,7 +19,7 @@ from ..errors import SettingError
 from .languages import UNSPACED
 from .marks import is_marked
 
-LEAST_NPMI = 0.5
+LEAST_NPMI = 0.4
 FEWEST = 5  # occurrences of a phrase
 MOST_WORDS = 5  # of an n-gram
 _MOST_PAIRS = 2_000_000  # that are counted at a time
@@ -165,7 +165,7 @@ def find_phrases(runs_of: Callable[[], Iterable[Run]], least: float = LEAST_NPMI
     Examples:
         >>> from topicloom.text.phrases import find_phrases
         >>> texts = [["new", "york", "city"], ["city", "rain"], ["rain", "york"], ["rain", "city"]] * 5
-        >>> find_phrases(lambda: texts)
+        >>> find_phrases(lambda: texts, least=0.5)
         ['new york']
     """
     known: dict[str, int] = {}

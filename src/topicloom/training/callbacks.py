@@ -10,9 +10,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..display import progress_console
 from ..errors import SettingError
 from ..files import full_disk_names
 
@@ -169,7 +169,7 @@ class ProgressBar(Callback):
             MofNCompleteColumn(),
             TextColumn("{task.fields[loss]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            **progress_console(),
         )
         self._share = 1 / n_batches
         self._task = self._bar.add_task("training", total=n_epochs, loss="")
