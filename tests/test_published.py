@@ -126,7 +126,7 @@ PAPERS: dict[type, dict[str, Any]] = {
         "hidden_size": 100,
         "activation": "softplus",
         "encoder_input": "raw",
-        "dropout": 0.6,
+        "dropout": 0.2,
         "learning_rate": 2e-3,
         "beta1": 0.99,
         "batch_size": 200,
