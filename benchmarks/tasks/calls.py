@@ -46,7 +46,7 @@ CALLS: dict[str, dict[str, str]] = {
         "by_group": "by runs/titles team --crosstab",
         "along_number": "by runs/titles score --groups 5",
         "new_documents": "infer runs/titles new.csv --out new-topics.csv",
-        "next_month": "update runs/titles next.csv --new-topics 1",
+        "next_month": "update runs/titles next.csv --vectors next.npy --new-topics 1",
         "load": "infer runs/titles/model new.csv",
         "map": "figures runs/titles --kind map",
         "page": "explore runs/titles --out page.html",
