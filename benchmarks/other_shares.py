@@ -84,12 +84,7 @@ def planted(kind: Kind, seed: int) -> tuple[sp.csr_matrix, np.ndarray, np.ndarra
     base = 0.5 * random.permutation(zipf) + 0.5 / v if kind.are_zipf else np.full(v, 1 / v)
     topics = (1 - kind.common) * random.dirichlet(kind.eta * v * base, k) + kind.common * zipf
     theta = random.dirichlet(kind.concentration * part, kind.n_docs)
-    mixed = theta @ topics
-    drawn = (random.multinomial(n, row / row.sum()) for n, row in zip(lengths, mixed, strict=True))
-    counts = sp.csr_matrix(np.stack([row.astype(np.int32) for row in drawn]))
-    occurs = np.asarray(counts.sum(0)).ravel() > 0
-    topics = topics[:, occurs]
-    return counts[:, occurs], topics / topics.sum(1, keepdims=True), theta
+    return *shares.drawn_documents(topics, theta, lengths, random), theta
 
 
 def work(job: jobs.Job) -> dict[str, Any]:

@@ -137,12 +137,22 @@ def planted_rare(n_topics: int, seed: int) -> tuple[sp.csr_matrix, np.ndarray, n
     topics = random.dirichlet(np.full(RARE_WORDS, ETA), n_topics)
     theta = random.dirichlet(np.full(n_topics, 1 / n_topics), RARE_DOCS)
     lengths = np.ceil(random.lognormal(np.log(RARE[n_topics]), 0.8, RARE_DOCS)).astype(int)
-    mixed = theta @ topics
+    return *drawn_documents(topics, theta, lengths, random), theta
+
+
+def drawn_documents(
+    topics: np.ndarray, theta: np.ndarray, lengths: np.ndarray, random: np.random.Generator
+) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Draw the counts (D, V') of documents of such lengths (D,) from topics (K, V) and theta (D, K).
+
+    Only the V' words that occur are kept, also in the topics (K, V') that are returned.
+    """
+    mixed = theta @ topics  # (D, V)
     drawn = (random.multinomial(n, row / row.sum()) for n, row in zip(lengths, mixed, strict=True))
     counts = sp.csr_matrix(np.stack([row.astype(np.int32) for row in drawn]))
     occurs = np.asarray(counts.sum(0)).ravel() > 0
     topics = topics[:, occurs]
-    return counts[:, occurs], topics / topics.sum(1, keepdims=True), theta
+    return counts[:, occurs], topics / topics.sum(1, keepdims=True)
 
 
 def recovered(model: tl.TopicModel, counts: sp.csr_matrix, topics: np.ndarray, theta: np.ndarray) -> dict[str, Any]:

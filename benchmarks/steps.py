@@ -147,7 +147,8 @@ HEAD = """# Where a step's time goes
 Training on 20 Newsgroups (11,314 documents, 5,000 words, 866,316 non-zeros), K=50, with the default settings of each
 model. `make bench-profile` writes this page. Times are processor times of one thread, because other work on the machine
 disturbs them less; each is the lower quartile of all steps. The time of a part is its own, without that of the parts
-that it calls. A cell is empty where a model has no such part.
+that it calls. A cell is empty where a model has no such part. Loom's counting and sampling are older than their
+compiled passes.
 """
 OUTER = """\
 A step has {batch} documents, and {sampled:,} after Loom's pretraining. All rows but the last are without spare topics.

@@ -166,6 +166,16 @@ def test_a_saved_model_infers_the_same(name, settings, tmp_path):
     assert (tmp_path / "model" / "neighbours.safetensors").exists() == bool(settings.get("infer_with_neighbours"))
 
 
+@pytest.mark.parametrize("lent", [20, 2, 0])
+def test_the_encoder_of_loom_learns_by_the_lent_share(lent, monkeypatch):
+    rates = []
+    monkeypatch.setattr(
+        "topicloom.models.loom.model.train_stages", lambda state, reader, stages: rates.append(stages[0].plan)
+    )
+    tl.Loom(N_GROUPS, epochs=8, random_state=0, neighbour_tokens=lent).fit(CORPUS)  # documents have two words
+    assert [plan.learning_rate for plan in rates] == ([pytest.approx(0.01 * (lent / (2 + lent)) ** 2)] if lent else [])
+
+
 def test_documents_without_vectors_are_read_by_their_words(caplog):
     model = tl.GSM(N_GROUPS, epochs=25, random_state=0).fit(CORPUS)
     theta = model.transform(NEW_COUNTS)

@@ -60,6 +60,9 @@ def test_loss_curve_compares_epochs_at_full_weight():
     assert labels == {2.5: "full weight, 26 topics left", 4.5: "20 topics left"}
     dotted = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes]
     assert dotted == [[2.5, 4.5]] * 3
+    longer = figures.loss_curve([*history, {**history[-1], "epoch": 300}]).axes[0]
+    assert not longer.texts  # left of the events there is no room for their names
+    assert sum(line.get_linestyle() == ":" for line in longer.lines) == 2
     titles, note = said(figure)
     assert "so that epochs can be compared" in titles[0]
     assert "it may rise although the model improves" in note

@@ -407,7 +407,10 @@ def test_the_lock_of_a_killed_process_does_not_block(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_one_thread_at_a_time_writes_to_a_directory(tmp_path):
+@pytest.mark.parametrize("has_locks", [True, False])  # of the system; Windows has none of this kind
+def test_one_thread_at_a_time_writes_to_a_directory(tmp_path, monkeypatch, has_locks):
+    if not has_locks:
+        monkeypatch.setitem(sys.modules, "fcntl", None)
     refused = []
 
     def write():
@@ -423,6 +426,7 @@ def test_one_thread_at_a_time_writes_to_a_directory(tmp_path):
         thread.join()
     write()
     assert len(refused) == 1
+    assert "by another thread of this process" in refused[0]
 
 
 def test_a_directory_that_cannot_have_a_lock_is_written_without(tmp_path, monkeypatch):

@@ -6,14 +6,13 @@ import errno
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path, PurePath, PurePosixPath
 
 import pytest
 
 from topicloom.errors import InputError
 from topicloom.experiments.compare import job_name
-from topicloom.files import atomic_directory, lock_directory, writing
+from topicloom.files import atomic_directory, writing
 from topicloom.text import read
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,26 +29,6 @@ def test_files_of_folders_have_one_order_on_every_system(tmp_path, monkeypatch):
     monkeypatch.setattr(PurePath, "__lt__", lambda one, other: str(one).lower() < str(other).lower())
     assert [each.text for each in read(tmp_path)] == wanted == ["B.txt", "C/d.txt", "a/b.txt", "a-b/c.txt", "a.txt"]
     assert [each.text for each in read(tmp_path / "*.txt")] == ["B.txt", "a.txt"]
-
-
-def test_without_locks_of_the_system_threads_exclude_each_other(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    refused = []
-
-    def write() -> None:
-        try:
-            with lock_directory(tmp_path / "run"):
-                pass
-        except InputError as error:
-            refused.append(str(error))
-
-    with lock_directory(tmp_path / "run"):
-        thread = threading.Thread(target=write)
-        thread.start()
-        thread.join()
-    write()
-    assert len(refused) == 1
-    assert "by another thread of this process" in refused[0]
 
 
 def test_a_directory_with_open_files_stays_as_it_was(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 
 import topicloom as tl
 from command_line import call, refused
+from topicloom.datasets import synthetic_lda
 from topicloom.reports.run import write
 from topicloom.topics.edits import read_edits, write_edits
 from topicloom.topics.saved import EDITS, METRICS
@@ -212,3 +213,14 @@ def test_a_new_subject_of_short_texts_becomes_a_topic(tmp_path, with_vectors):
 def test_documents_like_the_old_ones_form_nothing_new(place, caplog):
     tl.update(place / "run", write_month(place / "june.csv", 6, ["weather", "market", "garden"]), new_topics=1)
     assert "form no group that the run lacks" in caplog.text
+
+
+def test_new_topics_can_be_learned_from_documents_with_one_vector():
+    planted = synthetic_lda(60, 3, 40, random_state=0).corpus
+    vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    vectors[40:] = vectors[40]
+    corpus = planted.with_vectors(vectors)
+    topics = tl.Topics(tl.LDA(3, epochs=3, random_state=0).fit(corpus), corpus)
+    edited = topics.apply([{"add": 2, "rows": list(range(40, 60))}])
+    assert edited.n_topics == 5
+    np.testing.assert_allclose(edited.documents.theta.sum(1), 1, atol=1e-5)

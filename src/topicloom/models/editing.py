@@ -280,9 +280,8 @@ def _at_words(
     return sp.csr_array((values, corpus.counts.indices, corpus.counts.indptr), shape=corpus.counts.shape)
 
 
-def _sampled(rows: Array, seed: int, most: int | None = None) -> Array:
-    """Return documents, or a sample of them if there are very many."""
-    most = _MOST_DOCUMENTS if most is None else most
+def _sampled(rows: Array, most: int, seed: int) -> Array:
+    """Return documents, or a sample of so many if there are more."""
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
@@ -322,7 +321,7 @@ def fit_parts(
     """
     n_parts = edit["into"]
     part = _at_words(network, corpus, documents.theta, partial(topic_counts, column))
-    rows = _sampled(np.flatnonzero(part.sum(axis=1) >= _FEWEST_TOKENS), edit["random_state"])
+    rows = _sampled(np.flatnonzero(part.sum(axis=1) >= _FEWEST_TOKENS), _MOST_DOCUMENTS, edit["random_state"])
     part = part[rows]
     part.data[part.data < _SMALLEST] = 0
     part.eliminate_zeros()
@@ -400,7 +399,7 @@ def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics,
     likely = _at_words(
         network, corpus, documents.theta, lambda theta, beta_t, counts: counts.sampled_product(theta, beta_t) + TINY
     )
-    chosen = _sampled(np.flatnonzero(~corpus.is_empty), seed)
+    chosen = _sampled(np.flatnonzero(~corpus.is_empty), _MOST_DOCUMENTS, seed)
     counts, likely = corpus.counts[chosen].astype(np.float64), likely[chosen]
     words, columns = np.unique(counts.indices, return_inverse=True)
     if len(chosen) < n_new or len(words) < n_new:
@@ -457,16 +456,16 @@ def _by_vectors(corpus: Corpus, rows: Array, n_new: int, seed: int) -> tuple[Arr
 
     Returns:
         (E + 1, n) the weights and, in the last row, the constants, as log odds compared with the old topics; and the
-        new topic of each of the `rows`. None if too few documents have a vector.
+        new topic of each of the `rows`. None if too few different documents have a vector.
     """
     from sklearn.cluster import KMeans
     from sklearn.linear_model import LogisticRegression
 
     assert corpus.vectors is not None
     own = unit_vectors(np.asarray(corpus.vectors[rows]))
-    others = _sampled(np.setdiff1d(np.flatnonzero(~corpus.is_empty), rows), seed, _MOST_OTHERS)
+    others = _sampled(np.setdiff1d(np.flatnonzero(~corpus.is_empty), rows), _MOST_OTHERS, seed)
     directed = own.any(axis=1)
-    if not len(others) or directed.sum() < n_new:
+    if not len(others) or len(np.unique(own[directed], axis=0)) < n_new:
         return None
     clusters = KMeans(n_new, n_init=5, random_state=seed).fit(own[directed])
     groups = clusters.predict(own)

@@ -67,14 +67,8 @@ _NONE_YET = "there is none yet, so nothing of the training is kept if it stops: 
 _TENSORS_PER_WEIGHT = 3  # a weight and the two moments of Adam
 _NO_ROOM = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
-_PACKAGES = (
-    "torch",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "numba",
-    "tomotopy",
-)  # packages that compute; the last is optional
+# Packages that compute. The last is optional.
+_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "numba", "tomotopy")
 
 
 class Checkpoints(Callback):

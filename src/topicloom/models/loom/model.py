@@ -73,8 +73,8 @@ _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 
 # first batch of a pass also trains it: every 4 passes in the counting stage, every 32 passes in the sampling stage.
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
-# An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents. The rate is
-# that of documents of lent words alone.
+# An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents. This is the
+# rate if all words are lent (see `LoomNetwork._teach_encoder`).
 _TEACHING_EPOCHS, _TEACHING_DOCUMENTS, _TEACHING_RATE = 3, 1 << 20, 1e-2
 _LEAST_SHARE = 1e-6  # of which a logarithm is taken
 _WATCH_INTERVAL = 32  # passes between two measurements of collapse, once all spare topics are removed
@@ -333,7 +333,9 @@ class LoomNetwork(GSMNetwork):
         """Train the encoder to predict the final theta of the documents with the words of their neighbours.
 
         Refinement by a document's own words corrects an encoder that is trained little in the later stages. A vector
-        takes the place of the neighbours' words, and only the encoder reads it.
+        takes the place of the neighbours' words, and only the encoder reads it. The smaller the share of these words,
+        the less the encoder has to learn: the final theta of long documents follows their common words, and the encoder
+        knows more of their subject before this step than after it.
         """
         own, is_training = self.generator, self.training
         with torch.inference_mode(False):

@@ -53,6 +53,7 @@ _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a li
 _LABEL_CHARACTERS: dict[Language, int] = {"en": 24, "zh": 28}
 _ROOM_FOR_EVENTS = 0.6  # as a share of the heights of the lines
 _STAGE_NAME_WIDTH = 0.1  # as a share of the width of a panel
+_EVENT_NAME_WIDTH = 0.02  # the least distance of an event from the left edge that leaves room for its name, likewise
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
 
 
@@ -332,17 +333,20 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Lan
 
 
 def _mark_events(all_axes: Sequence[Axes], events: Mapping[float, str]) -> None:
-    """Draw a dotted line at each event, and name it at the foot of the first panel."""
-    if events:
+    """Draw a dotted line at each event, and name it at the foot of the first panel, if there is room left of it."""
+    left, right = all_axes[0].get_xlim()
+    named = {place for place in events if place - left > _EVENT_NAME_WIDTH * (right - left)}
+    if named:
         low, high = all_axes[0].get_ylim()
         all_axes[0].set_ylim(low - _ROOM_FOR_EVENTS * (high - low), high)
     for place, label in events.items():
         for axes in all_axes:
             axes.axvline(place, color=GREY, linestyle=":", linewidth=1)
-        all_axes[0].text(
-            place, 0.03, label, transform=all_axes[0].get_xaxis_transform(),
-            rotation=90, ha="right", va="bottom", color=GREY, fontsize=7,
-        )  # fmt: skip
+        if place in named:
+            all_axes[0].text(
+                place, 0.03, label, transform=all_axes[0].get_xaxis_transform(),
+                rotation=90, ha="right", va="bottom", color=GREY, fontsize=7,
+            )  # fmt: skip
 
 
 def _line(axes: Axes, history: Sequence[Row], name: str, language: Language) -> None:
