@@ -176,7 +176,7 @@ class AddedTopics(nn.Module):
         # Words that are lent by documents of the old topics say nothing about the new ones.
         counts = batch.counts if self.by_vector is None else batch.own_counts
         known = counts.sampled_product(theta.contiguous(), beta_t)  # (N,)
-        alpha = self.prior(batch)
+        alpha = self.prior(batch)  # (B, 1 + n), or (1, 1 + n)
         totals = alpha.sum(1, keepdim=True) + counts.totals[:, None]  # (B, 1)
         shares = (alpha / alpha.sum(1, keepdim=True)).expand(counts.n_docs, -1)  # (B, 1 + n)
         for _ in range(EM_STEPS):

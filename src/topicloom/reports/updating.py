@@ -160,9 +160,9 @@ def update(
     Args:
         run: a run that keeps its documents.
         new: a file of documents, a tuple of files, a saved corpus, or documents in any form that `infer` takes.
-        new_topics: how many topics are learned from the documents that form something new: most of their nearest
-            documents are new, too, by vectors or words. If there are none, they are learned from the badly explained
-            ones. New topics come after the others.
+        new_topics: how many topics are learned from the documents that form something new: by vectors or words, they
+            are near to far more of the new documents than of the old ones. If these documents are too few, topics are
+            learned from the badly explained ones. New topics come after the others.
         out: the directory of the new run; None replaces `run`.
         reading: how the file is read, where this differs from the training.
         vectors: (n_docs, E) the vectors of the new documents, by the encoder of the training documents.

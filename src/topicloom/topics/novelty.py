@@ -1,4 +1,4 @@
-"""What is new in documents: those whose nearest documents are mostly new ones, too, and those that nothing is near to.
+"""What is new in documents: those that are near to far more of the other new documents than of the old ones.
 
 Documents are compared by their vectors, and without vectors by the TF-IDF weights of all their words.
 """
@@ -16,10 +16,9 @@ from ..corpus import Corpus
 from ..corpus.concatenation import can_split
 from ..text.counting import chunked, count_chunks
 
-N_NEAREST = 15  # documents that are looked at around each one
-N_FITTING = 10  # of these, those whose mean cosine says how well a document fits
+_N_NEAREST = 15  # documents that are looked at around each one
 _LEAST_SHARE = 1 / 3  # of new documents among the nearest ones
-_LEAST_RATIO = 4.0  # of the densities of new and of old documents
+_LEAST_RATIO = 4.0  # of the share of new documents that are near to that of old ones
 _LEAST_SIMILAR = 0.05  # by TF-IDF: documents with less in common are not near
 _FEWEST_NEW = 3  # by TF-IDF, of the nearest documents, which may be fewer than 15
 _MOST_OLD = 20_000  # old documents that are compared by words; more are sampled
@@ -56,8 +55,8 @@ def form_something_new(old: Corpus, new: Corpus, tokenizer: Any, seed: int = 0) 
         n_old, fewest = len(old), _FEWEST_NEW
     n_near = similar.sum(axis=1)
     n_new = ((ids >= n_old) & similar).sum(axis=1)
-    density = n_new / (len(new) - 1), np.maximum((n_near - n_new) / n_old, 1e-12)
-    is_new = (n_new >= _LEAST_SHARE * n_near) & (density[0] >= _LEAST_RATIO * density[1]) & (n_new >= fewest)
+    of_new, of_old = n_new / (len(new) - 1), np.maximum((n_near - n_new) / n_old, 1e-12)  # the shares that are near
+    is_new = (n_new >= _LEAST_SHARE * n_near) & (of_new >= _LEAST_RATIO * of_old) & (n_new >= fewest)
     return np.asarray(is_new)
 
 
@@ -69,7 +68,7 @@ def _near_by_vectors(old: Corpus, new: Corpus) -> tuple[npt.NDArray[Any], npt.ND
     assert new.vectors is not None
     parts = [np.asarray(each, np.float32) for each in (old.vectors, new.vectors)]
     index = VectorIndex.of(np.concatenate(parts))
-    ids, _ = index.nearest(parts[1], min(N_NEAREST + 1, len(index)))
+    ids, _ = index.nearest(parts[1], min(_N_NEAREST + 1, len(index)))
     own = np.arange(len(old), len(old) + len(new))[:, None]
     return ids, (ids >= 0) & (ids != own)
 
@@ -83,7 +82,7 @@ def _near_by_words(old: Corpus, new: Corpus, tokenizer: Any) -> tuple[npt.NDArra
         cosines = (weights[first : first + _BLOCK] @ units).toarray()  # (B, n)
         rows = np.arange(len(cosines))
         cosines[rows, first + rows] = 0  # a document is not near to itself
-        n_nearest = min(N_NEAREST, cosines.shape[1] - 1)
+        n_nearest = min(_N_NEAREST, cosines.shape[1] - 1)
         ids = np.argpartition(-cosines, n_nearest, axis=1)[:, :n_nearest]
         found.append(ids)
         similar.append(np.take_along_axis(cosines, ids, axis=1) >= _LEAST_SIMILAR)

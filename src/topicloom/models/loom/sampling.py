@@ -282,8 +282,8 @@ def sample_with_numerator(
     if loop is None or not word_topics.is_contiguous():
         new = sample_plain(counts, draws, assigned, topics, alpha, word_topics)
         return new, dirichlet_step(new, alpha)[0]
-    new = alpha.new_zeros(counts.n_docs if are_kept else 0, len(alpha))
-    numerators = alpha.new_zeros(2, len(alpha), dtype=torch.float64)
+    new = alpha.new_zeros(counts.n_docs if are_kept else 0, len(alpha))  # (B, K), or (0, K)
+    numerators = alpha.new_zeros(2, len(alpha), dtype=torch.float64)  # (2, K)
     of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
     tables = _SamplerTopicArrays(*arrays_of(*of_topics, rises_of(alpha), torch.digamma(alpha)))
 
