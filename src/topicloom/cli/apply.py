@@ -261,9 +261,7 @@ def update(
         typer.Argument(metavar="NEW_TEXTS", help="A corpus that prepare wrote, or any text that prepare takes."),
     ],
     options: Reading,
-    new_topics: Annotated[
-        int, typer.Option(min=0, help="Topics to learn from the documents that the old ones explain badly.")
-    ] = 0,
+    new_topics: Annotated[int, typer.Option(min=0, help="Topics to learn from documents that form something new.")] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the new run is written; by default, RUN is replaced.")
     ] = None,
