@@ -1,6 +1,7 @@
 """Fit models with and without document vectors, beside clusters of the vectors, and score them on test documents.
 
     python benchmarks/vectors.py [--models Loom,GSM] [--corpora so-titles,20ng] [--seeds 3] [--validation]
+    python benchmarks/vectors.py --models Loom,GSM --corpora bbc-news --topics 20 --reads clusters,encoder --seeds 1
 
 The encoders run in the environment that `make bench-vectors` makes. Vectors are stored in results/, and figures in
 results/vectors.jsonl; a run continues where the last one ended. vectors.md is written from the figures in the file.
@@ -14,13 +15,16 @@ import time
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 import jobs
 import shared
 import topicloom as tl
 import vector_corpora
+from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus
 
 OUT = shared.RESULTS / "vectors.jsonl"
 PAGE = Path(__file__).with_name("vectors.md")
@@ -29,6 +33,8 @@ TOPICS = {"so-titles": (20, 50), "thuc-titles": (10, 20, 50)}  # of the others: 
 CORPORA = ("so-titles", "thuc-titles", "20ng", "emnlp2020", "m10", "ag-news", "bbc-news")
 CLUSTERS = "VectorClusters"
 MODELS = (CLUSTERS, "Loom", "GSM")
+READS = ("words", "encoder", "clusters", "vectors")
+N_CLUSTERS = 40  # as GloCOM (Nguyen et al. 2025) has for three of its four corpora
 COLUMNS = {"nmi": ("NMI", 3), "purity": ("purity", 3), "acc": ("accuracy", 3), "npmi": ("NPMI", 3),
            "pooled": ("NPMI, pooled", 3), "td": ("TD", 3), "cpu": ("seconds", 1)}  # fmt: skip
 HEAD = """# Models with and without document vectors
@@ -41,7 +47,10 @@ pooled NPMI, each training document is joined with the 20 whose vectors are near
 fit with one thread.
 
 "VectorClusters" is k-means on the vectors, with the words of each cluster ranked by c-TF-IDF. As in that recipe, its
-theta here is 1 for the document's cluster. "words" is without vectors.
+theta here is 1 for the document's cluster. "words" is without vectors, and "vectors" with them, by default: documents
+get 20 tokens of their 20 nearest documents, and the encoder reads words and vector. With "encoder", documents get no
+tokens. With "clusters", they get 20 tokens of 20 random documents of their own cluster (k-means on the vectors, 40
+clusters): in expectation, a share of the cluster's counts, which GloCOM (Nguyen et al. 2025) adds to each document.
 
 - so-titles: 20,000 titles of StackOverflow, 20 classes. thuc-titles: 10,000 Chinese news titles, 10 classes. ag-news:
   7,600 news articles, 4 classes. A fifth of the documents, drawn with a fixed seed, is the test part.
@@ -53,17 +62,42 @@ theta here is 1 for the document's cluster. "words" is without vectors.
 """
 
 
+class ClusterExpansion(DocumentExpansion):
+    """Gives documents words of random other documents of their cluster, instead of their nearest documents."""
+
+    def of_training(self, corpus: tl.Corpus) -> ExpandedCorpus:
+        generator = np.random.default_rng(0)
+        clusters = KMeans(N_CLUSTERS, n_init=3, random_state=0).fit_predict(self.vectors.astype(np.float32))
+        members = np.full((len(clusters), self.n_neighbours), -1)
+        for cluster in range(N_CLUSTERS):
+            rows = np.flatnonzero(clusters == cluster)
+            for row in rows:
+                others = rows[rows != row]
+                drawn = generator.permutation(others)[: self.n_neighbours]
+                members[row, : len(drawn)] = drawn
+        return self._expanded(corpus, (members, np.ones(members.shape, np.float32)))
+
+
+def settings_of(reads: str) -> dict[str, Any]:
+    """Return the settings of a model that reads vectors in one of the ways of `READS`."""
+    return {"neighbour_tokens": 0, "encoder_reads": "both"} if reads == "encoder" else {}
+
+
 def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     """Return the figures of one job."""
     data = vector_corpora.load(folder, python, job["corpus"], job["validation"])
-    uses = job["reads"] == "vectors"
+    uses = job["reads"] != "words"
     train, test = (
         tl.Corpus.from_counts(data[part], data["vocab"], vectors=data[f"{part}_vectors"] if uses else None)
         for part in ("train", "test")
     )
-    model = getattr(tl, job["model"])(job["topics"], random_state=job["seed"], device="cpu")
+    model = getattr(tl, job["model"])(
+        job["topics"], random_state=job["seed"], device="cpu", **settings_of(job["reads"])
+    )
     start, start_cpu = time.perf_counter(), time.process_time()
-    model.fit(train)
+    expansion = ClusterExpansion if job["reads"] == "clusters" else DocumentExpansion
+    with mock.patch("topicloom.models.base.DocumentExpansion", expansion):
+        model.fit(train)
     seconds = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - start_cpu}
     thetas = model.transform(train), model.transform(test)
     tops = model.topic_ids(25).tolist()
@@ -91,7 +125,7 @@ def requested(options: Any) -> list[jobs.Job]:
 
 def _order(key: tuple[str, str]) -> tuple[Any, ...]:
     model, reads = key
-    return model not in MODELS, MODELS.index(model) if model in MODELS else model, reads == "vectors"
+    return model not in MODELS, MODELS.index(model) if model in MODELS else model, READS.index(reads)
 
 
 def page(rows: list[dict[str, Any]]) -> str:
@@ -118,7 +152,7 @@ def main() -> None:
     parser.add_argument("--encoders", type=Path, default=PYTHON, help="the Python that has the encoders")
     parser.add_argument("--corpora", default=",".join(CORPORA), help="names, separated by commas")
     parser.add_argument("--models", default=",".join(MODELS), help="names, separated by commas")
-    parser.add_argument("--reads", default="words,vectors", help="words, vectors or both, separated by commas")
+    parser.add_argument("--reads", default="words,vectors", help=f"names, separated by commas, of {', '.join(READS)}")
     parser.add_argument("--topics", help="numbers of topics, separated by commas; default: those of each corpus")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--validation", action="store_true", help="score held-out training documents")
