@@ -74,7 +74,7 @@ html_favicon = "static/icon.svg"
 mathjax_path = "mathjax/tex-svg-full.js"
 html_theme_options = {
     "logo": {"text": "topicloom", "image_light": "static/icon.svg", "image_dark": "static/icon.svg", "alt_text": ""},
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["colours"],
     "navbar_persistent": ["search-button", "language"],
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],

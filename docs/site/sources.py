@@ -49,9 +49,9 @@ ABOUT = {
     ),
     "evidence": (
         "What topicloom promises, how it is tested, and every measurement with the command that repeats it.",
-        "topicloom 的承诺、检验的方法，以及全部测量和重复它们的命令。",
+        "topicloom 的承诺、检验的方法，以及全部测量和重复它们的命令。各项测量只有英文。",
     ),
-    "project": ("Changes, contributing, security and licence.", "变更、贡献、安全和许可证。"),
+    "project": ("Changes, contributing, support and security.", "变更、参与开发、求助和安全。这些页只有英文。"),
 }
 GROUPS = {  # of the reference, by the module that the name comes from; the first that fits
     r"\.(corpus|embeddings)": ("Corpora and word vectors", "语料和词向量"),
@@ -202,7 +202,9 @@ def contents(language: str) -> dict[str, list[Group]]:
     placed.add("readme")
     add("learn", say(WORDS["code"], language), all_in("examples", "examples/quickstart"))
     every = say(WORDS["every"], language)
-    models = Group(say(WORDS["models"], language), [("all-models", every), *all_in("models", "models/loom")])
+    about = summaries(language)
+    own = [(name, about.get(name, "")) for name, _ in all_in("models", "models/loom")]
+    models = Group(say(WORDS["models"], language), [("all-models", every), *own])
     groups["models"].insert(0, models)
     placed.update(name for name, _ in models.pages)
     for title, _ in GROUPS.values():
@@ -235,6 +237,13 @@ def listed(language: str) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
                     rows.append((name, words))
         if heading not in TERMS:
             yield heading, own.split("\n", 1)[0], rows
+
+
+def summaries(language: str) -> dict[str, str]:
+    """Return what each page of a model is about: its first row in the table of all models."""
+    text = source_of("docs/all-models.md", language).read_text("utf-8")
+    rows = re.findall(r"^\| `\w+` \| (.*) \| \w \| \[.*?\]\((.*?)\) \|$", text, re.MULTILINE)
+    return {page: words for words, target in reversed(rows) if (page := name_of(target, "docs"))}
 
 
 def name_of(target: str, folder: str) -> str | None:
