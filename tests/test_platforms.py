@@ -6,13 +6,16 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path, PurePath, PurePosixPath
+from types import SimpleNamespace
 
 import pytest
 
+from forks import Fork, needs_fork
 from topicloom.errors import InputError
 from topicloom.experiments.compare import job_name
-from topicloom.files import atomic_directory, writing
+from topicloom.files import atomic_directory, lock_directory, writing
 from topicloom.text import read
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +55,60 @@ def test_a_directory_with_open_files_stays_as_it_was(tmp_path, monkeypatch):
         (folder / "mark").write_text("new", encoding="utf-8")
     assert (tmp_path / "run" / "mark").read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.fixture
+def locks_of_windows(monkeypatch):
+    """No `fcntl` but `msvcrt`, which locks bytes from the position of an open file, and no removal of open files."""
+    import fcntl
+
+    def locking(handle: int, mode: int, n_bytes: int) -> None:
+        start = os.lseek(handle, 0, os.SEEK_CUR)
+        assert start > 1000, "nobody could read the name of the owner"
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if mode else fcntl.LOCK_UN, n_bytes, start)
+        except OSError:
+            raise PermissionError(errno.EACCES, "Permission denied") from None
+
+    def unlink(path: Path) -> None:
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            try:
+                is_open = os.readlink(link) == str(path)
+            except OSError:  # a file that was closed since, or a process that has ended
+                continue
+            if is_open:
+                raise PermissionError(errno.EACCES, "The process cannot access the file", str(path))
+        os.unlink(path)
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(LK_UNLCK=0, LK_NBLCK=2, locking=locking))
+    monkeypatch.setattr(Path, "unlink", unlink)
+
+
+@needs_fork
+def test_one_process_writes_to_a_directory_on_windows(tmp_path, locks_of_windows):
+    def hold() -> None:
+        with lock_directory(tmp_path / "run"):
+            print("locked", flush=True)
+            time.sleep(60)
+
+    holder = Fork(hold)
+    assert holder.stdout.readline() == "locked\n"
+    with (
+        pytest.raises(InputError, match=f"run is being written by process {holder.pid} on .*; wait until it has"),
+        lock_directory(tmp_path / "run"),
+    ):
+        pytest.fail("it is locked")
+    holder.terminate()
+    holder.output()
+    assert os.listdir(tmp_path) == [".run.lock"]
+    with lock_directory(tmp_path / "run"), (tmp_path / ".run.lock").open() as next_owner:
+        assert next_owner.read().startswith(f"process {os.getpid()} on ")
+    assert os.listdir(tmp_path) == []
+    with lock_directory(tmp_path / "run"):
+        next_owner = (tmp_path / ".run.lock").open()
+    assert os.listdir(tmp_path) == [".run.lock"]  # it was not taken from the next owner
+    next_owner.close()
 
 
 def test_names_of_fits_differ_where_case_does_not_count():

@@ -13,8 +13,9 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -441,6 +442,7 @@ def _is_alive(process: int) -> bool:
 
 _TAKEN_ERRORS = {errno.EACCES, errno.EAGAIN}
 _NO_LOCK_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+_LOCKED_BYTE = 1 << 30  # on Windows, far behind the name of the owner, which others are to read
 # A lock of the operating system does not exclude the process that holds it, so each process keeps its own list.
 _locked_here: set[Path] = set()
 _list_lock = threading.Lock()
@@ -451,8 +453,8 @@ def lock_directory(path: str | Path) -> Iterator[None]:
     """Let one process, and one thread of it, work on a directory at a time.
 
     The lock is a hidden file beside the directory, so that the directory itself can be replaced. The operating system
-    releases it when the process ends, even if the process is killed. On Windows, and on file systems that have no locks
-    or cannot be written, only the threads of one process exclude each other.
+    releases it when the process ends, even if the process is killed. On file systems that have no locks or cannot be
+    written, only the threads of one process exclude each other.
 
     Raises:
         InputError: another process, or another thread of this one, is writing to the directory; or it is a file.
@@ -470,48 +472,95 @@ def lock_directory(path: str | Path) -> Iterator[None]:
         if len(os.fsencode(name)) > _LONGEST_NAME:
             name = f".{_short(place.name)}.lock"
         file = place.with_name(name)
-        handle = _lock(file, path)
+        release = _lock(file, path)
         try:
             yield
         finally:
-            if handle is not None:
-                with suppress(OSError):
-                    file.unlink()  # while it is still locked; later, it may belong to the next owner
-                os.close(handle)
+            if release is not None:
+                release()
     finally:
         with _list_lock:
             _locked_here.discard(place)
 
 
-def _lock(file: Path, directory: str | Path) -> int | None:
-    """Return the handle of the locked file, or None where there are no locks."""
+def _lock(file: Path, directory: str | Path) -> Callable[[], None] | None:
+    """Lock a file, and return the function that removes it and its lock, or None where there are no locks."""
     try:
         import fcntl
-    except ImportError:  # Windows
-        return None
+    except ImportError:
+        return _lock_on_windows(file, directory)
     while True:
-        try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            if error.errno in _NO_LOCK_ERRORS:
-                return None
-            raise
-        try:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
-            os.close(handle)
-            if error.errno in _TAKEN_ERRORS:
-                raise InputError(
-                    f"{directory} is being written by {owner}; wait until it has finished, or give another place"
-                ) from None
-            if error.errno in _NO_LOCK_ERRORS:
-                return None
-            raise
+        handle = _locked(file, directory, lambda handle: fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        if handle is None:
+            return None
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(file)):
-                with suppress(OSError):  # such as a full disk; the lock holds without the name of its owner
-                    os.truncate(handle, 0)
-                    os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
-                return handle
+                _sign(handle)
+                break
         os.close(handle)  # its last owner removed it after it was opened here
+
+    def release() -> None:
+        with suppress(OSError):
+            file.unlink()  # while it is still locked; later, it may belong to the next owner
+        os.close(handle)
+
+    return release
+
+
+def _lock_on_windows(file: Path, directory: str | Path) -> Callable[[], None] | None:
+    """Do the same on Windows, where nobody can read what is locked, or remove a file that is open."""
+    try:
+        system: Any = import_module("msvcrt")
+    except ImportError:
+        return None
+
+    def set_lock(handle: int, mode: int) -> None:
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            system.locking(handle, mode, 1)
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+
+    handle = _locked(file, directory, lambda handle: set_lock(handle, system.LK_NBLCK))
+    if handle is None:
+        return None
+    _sign(handle)
+
+    def release() -> None:
+        with suppress(OSError):
+            set_lock(handle, system.LK_UNLCK)  # at once; of a closed file, it may be released later
+        os.close(handle)
+        with suppress(OSError):
+            file.unlink()  # which fails if the next owner has it open
+
+    return release
+
+
+def _locked(file: Path, directory: str | Path, lock: Callable[[int], None]) -> int | None:
+    """Open and lock a file, and return its handle, or None where there are no locks."""
+    try:
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        if error.errno in _NO_LOCK_ERRORS:
+            return None
+        raise
+    try:
+        lock(handle)
+    except OSError as error:
+        owner = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
+        os.close(handle)
+        if error.errno in _TAKEN_ERRORS:
+            raise InputError(
+                f"{directory} is being written by {owner}; wait until it has finished, or give another place"
+            ) from None
+        if error.errno in _NO_LOCK_ERRORS:
+            return None
+        raise
+    return handle
+
+
+def _sign(handle: int) -> None:
+    """Write into a locked file which process has it."""
+    with suppress(OSError):  # such as a full disk; the lock holds without the name of its owner
+        os.truncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {platform.node()}\n".encode())
