@@ -2,11 +2,13 @@
 
 import errno
 import inspect
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock
@@ -18,7 +20,7 @@ import topicloom as tl
 from command_line import MONEY, PETS, call, refused, table
 from forks import Fork, needs_fork, run_command
 from topicloom.cli import COMMANDS, load_command
-from topicloom.cli.shell import print_table
+from topicloom.cli.shell import print_table, say, say_what_was_replaced, spare_narrow_stdout
 from topicloom.files.content import read_yaml_or_toml
 
 RUN_FILES = {
@@ -692,19 +694,62 @@ def chinese_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_fork
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_terminal_without_some_characters(chinese_run, encoding):
     def shown(command: str, *arguments: object) -> tuple[int, str, str]:
         return Fork(lambda: run_command(command, chinese_run, *arguments), encoding).output()
 
     code, table, said = shown("topics")
-    assert (code, said, r"\u" in table) == (0, "", True)
+    assert (code, r"\u" in table, said.count("\n")) == (0, True, 1)
+    assert "lacks some characters, which are printed as numbers; to see them, set the environment variable" in said
+    assert all(len(line) <= 80 for line in table.splitlines())
     words = json.loads(shown("topics", "--json")[1])["topics"][0]["words"]
     assert words == json.loads(call("topics", chinese_run, "--json").stdout)["topics"][0]["words"]
     code, _, said = shown("infer", chinese_run.with_name("zh.txt"))  # in which nothing may be replaced
     assert (code, said.count("\n")) == (2, 1)
     assert "which has no '\\u" in said
     assert "give --out, or set the environment variable PYTHONIOENCODING to utf-8" in said
+
+
+@needs_fork
+def test_a_chinese_console_shows_chinese(chinese_run):
+    def shown(*arguments: object) -> str:
+        code, table, said = Fork(lambda: run_command(*arguments), "cp936").output()
+        assert (code, said) == (0, "")
+        return table
+
+    words = [each["words"] for each in json.loads(call("topics", chinese_run, "--json").stdout)["topics"]]
+    assert all(" ".join(each) in shown("topics", chinese_run) for each in words)
+    assert "topic 0: " + ", ".join(words[0][:3]) in shown("documents", chinese_run)
+    for arguments in (["--help"], ["demo", "--help"], ["train", "--help"], ["topics", "--help"]):
+        assert "Show this message and exit." in shown(*arguments)
+
+
+@needs_fork
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp936"])
+def test_training_ends_well_in_every_console(tmp_path, encoding):
+    (tmp_path / "a.txt").write_text("银行利率上调\ncafé naïve “fish” … market — price\n" * 30, encoding="utf-8")
+    fast = ("--model", "lda", "--topics", 2, "--epochs", 1, "--max-df", "1.0", "--no-explorer")
+    command = ("train", tmp_path / "a.txt", *fast, "--out", tmp_path / "run")
+    code, _, said = Fork(lambda: run_command(*command), encoding).output()
+    assert (code, "Traceback" in said) == (0, False), said
+    code, _, said = Fork(lambda: run_command("train", tmp_path / "没有.txt"), encoding).output()
+    assert (code, said.count("\n")) == (2, 1)
+    wanted = ("没有" if encoding == "cp936" else "\\u6ca1\\u6709") + ".txt does not exist"
+    assert wanted in said
+
+
+def test_lines_of_trees_have_similar_characters():
+    written = io.TextIOWrapper(io.BytesIO(), "cp1252")
+    with redirect_stdout(written):
+        spare_narrow_stdout()
+        say("├─ “café” ↑ ▁█… 中")
+        print_table(["a", "b"], [["└─", "1"], ["│", "2"]])
+    written.flush()
+    assert written.buffer.getvalue().decode("cp1252").splitlines() == [
+        "+- “café” ^ 18… \\u4e2d", "a   b", "+-  1", "|   2",
+    ]  # fmt: skip
+    say_what_was_replaced()
 
 
 def test_narrow_tables_break_lines_between_words(monkeypatch, capsys):

@@ -16,7 +16,7 @@ from typer.main import get_command
 from .._version import __version__
 from ..errors import without_torch
 from ..processes import limit_spinning
-from .shell import PlainCommand, spare_narrow_stdout
+from .shell import PlainCommand, say, say_what_was_replaced, spare_narrow_stdout
 
 
 class CommandEntry(NamedTuple):
@@ -138,7 +138,7 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
     if version:
-        typer.echo(f"topicloom {__version__}")
+        say(f"topicloom {__version__}")
         raise typer.Exit
 
 
@@ -151,5 +151,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        typer.echo(f"topicloom: error: {without_torch('this command')}", err=True)
+        say(f"topicloom: error: {without_torch('this command')}", err=True)
         sys.exit(2)
+    finally:
+        say_what_was_replaced()

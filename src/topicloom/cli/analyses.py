@@ -33,7 +33,7 @@ from .options import (
     open_topics,
     read_bins,
 )
-from .shell import command, print_json, print_table
+from .shell import command, print_json, print_table, say
 
 if TYPE_CHECKING:
     from ..topics.shares import ByGroup
@@ -132,7 +132,7 @@ def hierarchy(
     if as_json:
         print_json({"run": str(run), "nodes": tree.table().to_dicts(), "order": tree.order, "groups": cut})
     else:
-        typer.echo(tree.tree(groups, words))
+        say(tree.tree(groups, words))
     _write(tree.table(), out)
 
 

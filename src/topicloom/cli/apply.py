@@ -33,7 +33,7 @@ from .options import (
     read_names,
     vectors_or_encoder,
 )
-from .shell import command, exact_stdout, print_evaluation, print_json, print_table
+from .shell import command, exact_stdout, print_evaluation, print_json, print_table, say
 from .train import reading_of
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _show_returns(found: Evaluation) -> None:
     """Show in which further fits each topic returns."""
     table = found.stability_table()
     columns = [name for name in table.columns if name not in ("topic", "name", "returns")]
-    typer.echo(f"\n{table.title}")
+    say(f"\n{table.title}")
     shown = columns if len(columns) <= _MOST_FITS else []
     rows = (
         [str(row["topic"]), row["name"], f"{row['returns']:.0%}", *(f"{row[name]:.2f}" for name in shown)]

@@ -30,7 +30,7 @@ from .options import (
     open_topics,
     read_names,
 )
-from .shell import command, print_json, print_table, show_topics
+from .shell import command, print_json, print_table, say, show_topics
 
 if TYPE_CHECKING:
     from ..topics.view import Topics
@@ -209,9 +209,9 @@ def rate(
         for row in found.table().rows()
     )
     print_table(["topic", "words", "documents", *(["name"] if named else []), "top words"], rows, n_numbers=3)
-    typer.echo()
+    say()
     for line in found.lines():
-        typer.echo(line)
+        say(line)
 
 
 def _share(share: float | None) -> str:

@@ -36,7 +36,7 @@ from .options import (
     read_numbers,
     read_weights,
 )
-from .shell import command, muted, print_json, print_table
+from .shell import command, muted, print_json, print_table, say
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -130,9 +130,9 @@ def compare(
         ]
         for title, part, measures in tables:
             if measures:
-                typer.echo(title)
+                say(title)
                 print_table(*text_table(found.table(part), measures))
-                typer.echo("")
+                say("")
     logger.info("tables and plots are in %s, and a table for a paper in comparison.tex", out / "index.html")
     _require_all_fits(found)
 
@@ -183,9 +183,9 @@ def select_topics(
     elif not quiet:
         shown = [name for name in found.measures if CATALOGUE[name].group != "stability"]  # which has no room
         head, rows = text_table(found.table("validation"), shown)
-        typer.echo("Validation documents")
+        say("Validation documents")
         print_table(head[1:], [row[1:] for row in rows])
-        typer.echo(f"\n{recommended.reason}")
+        say(f"\n{recommended.reason}")
     picture = out / "n_topics.png"
     if len(found.n_topics) > 1 and picture.exists():
         logger.info("the curve is in %s", picture)
@@ -377,6 +377,6 @@ def _progress(what: str) -> Callable[[int, int, dict[str, Any]], None]:
         outcome = row.get("error") or ("" if row.get("value") is None else f"{row['value']:.4f}")
         seconds = f"{row['seconds']:.1f} s" if "seconds" in row else ""
         fit = f"{_fit_of(row)}:" if "model" in row else ""
-        typer.echo(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", fit, outcome, seconds])), err=True)
+        say(" ".join(filter(None, [f"{what} {n_done} of {n_all}:", fit, outcome, seconds])), err=True)
 
     return report

@@ -59,11 +59,55 @@ _ELSEWHERE = {
 }
 _KEPT_WORDS = (32, 16, 12, 8)  # words up to the first of these lengths that fits stay unbroken in a narrow table
 
+_REPLACING = "topicloom.similar"  # an error handler of encodings
+_SIMILAR = {
+    **dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True)),
+    **dict(zip("─━│┃├└┌┐┘┤↑↓‘’“”–—−×", "--||++++++^v''\"\"---x", strict=True)),
+    "…": "...", "±": "+-", "≥": ">=", "≤": "<=", "→": "->",
+}  # fmt: skip
+_numbered: set[str] = set()  # the characters that were printed as their numbers
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a line on standard output or standard error.
+
+    Without a file, typer would write UTF-8 where the encoding is ASCII.
+    """
+    typer.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
+
 
 def spare_narrow_stdout() -> None:
-    """Print characters that the encoding of standard output lacks as escapes, so that printing a table never fails."""
+    """Print other characters for those that the encoding of standard output lacks, so that printing never fails."""
+    codecs.register_error(_REPLACING, _replaced)
     if (narrow := _narrow_stdout()) is not None:
-        narrow.reconfigure(errors="backslashreplace")  # as standard error is
+        narrow.reconfigure(errors=_REPLACING)
+
+
+def say_what_was_replaced() -> None:
+    """Say how to see the characters that were printed as numbers, if any were."""
+    if _numbered:
+        _numbered.clear()
+        logger.warning(
+            "the encoding of this output lacks some characters, which are printed as numbers; to see them, set the "
+            "environment variable PYTHONIOENCODING to utf-8"
+        )
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    """Return what is printed for characters that an encoding lacks: similar ones, or their numbers in Unicode."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    _numbered.update(set(lacking).difference(_SIMILAR))
+    escaped = (_SIMILAR.get(each) or each.encode("ascii", "backslashreplace").decode() for each in lacking)
+    return "".join(escaped), error.end
+
+
+def _as_printed(text: str) -> str:
+    """Return a text as standard output shows it, so that its width is known."""
+    if text.isascii() or (narrow := _narrow_stdout()) is None or narrow.errors != _REPLACING:
+        return text
+    return text.encode(narrow.encoding, _REPLACING).decode(narrow.encoding)
 
 
 def _narrow_stdout() -> io.TextIOWrapper | None:
@@ -356,7 +400,7 @@ def print_evaluation(found: Evaluation) -> None:
 
 def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]], whole: int | None = None) -> None:
     """Add rows to a table, and print it, at most as wide as the terminal."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+    cells = [[_as_printed(printable(cell)) for cell in row] for row in rows]
     console = Console(markup=False, highlight=False)
     widths = _widths([head, *cells], console.width, whole)
     for column, width in zip(table.columns, widths, strict=True):
@@ -395,7 +439,7 @@ def _widths(rows: Sequence[Sequence[str]], available: int, unbroken: int | None 
 
 
 def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=_narrow_stdout() is not None).translate(_ESCAPES))
+    say(json.dumps(value, ensure_ascii=_narrow_stdout() is not None).translate(_ESCAPES))
 
 
 @contextmanager
@@ -415,9 +459,9 @@ class _Stderr(logging.Handler):
         self.options = options
 
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(printable(on_command_line(record.getMessage(), self.options)), err=True)
+        say(printable(on_command_line(record.getMessage(), self.options)), err=True)
         if record.exc_info:
-            typer.echo(printable("".join(traceback.format_exception(*record.exc_info))), err=True, nl=False)
+            say(printable("".join(traceback.format_exception(*record.exc_info))), err=True, nl=False)
 
 
 def log_to_stderr(quiet: bool, options: list[str]) -> None:
@@ -427,5 +471,5 @@ def log_to_stderr(quiet: bool, options: list[str]) -> None:
 
 def stop(message: str, code: int) -> NoReturn:
     if message:
-        typer.echo(printable(f"topicloom: error: {message}"), err=True)
+        say(printable(f"topicloom: error: {message}"), err=True)
     raise typer.Exit(code)

@@ -12,7 +12,7 @@ import typer
 
 from ..display import printable
 from .options import Allow, AsJson, Encoder, Run, Words, mention_edits, number_or_name, open_topics
-from .shell import command, print_json, print_table, show_topics
+from .shell import command, print_json, print_table, say, show_topics
 
 if TYPE_CHECKING:
     from ..topics.view import Topics
@@ -58,7 +58,7 @@ def documents(
             shown.append({"topic": number, "name": topics.names[number], "documents": found.to_dicts()})
             continue
         if topic is None:
-            typer.echo(f"{'' if number == 0 else chr(10)}topic {number}: {printable(topics.names[number])}")
+            say(f"{'' if number == 0 else chr(10)}topic {number}: {printable(topics.names[number])}")
         names = [name for name in ("id", "share", "label", "time", "words", "text") if any(map(_is_known, found[name]))]
         rows = ([_cell(name, row[name]) for name in names] for row in found.rows())
         print_table(names or ["no document has more of this topic than of the average topic"], rows)

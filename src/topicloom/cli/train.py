@@ -56,7 +56,7 @@ from .options import (
     read_names,
     read_setting,
 )
-from .shell import command, print_json, reason_of, show_topics
+from .shell import command, print_json, reason_of, say, show_topics
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -314,11 +314,11 @@ def _written_elsewhere(out: Path, reason: str, write: Callable[[Path], Any]) -> 
     from ..topics.saved import require_place
 
     while at_terminal():
-        typer.echo(printable(f"topicloom: {reason}; training has ended, and its result is not on disk yet"), err=True)
+        say(printable(f"topicloom: {reason}; training has ended, and its result is not on disk yet"), err=True)
         try:
             place = Path(typer.prompt("Another place for the run; Enter tries again", str(out), err=True))
         except (typer.Abort, KeyboardInterrupt):
-            typer.echo(err=True)  # ends the line of the question
+            say(err=True)  # ends the line of the question
             break
         try:
             if place != out:

@@ -38,7 +38,7 @@ from .options import (
     read_bins,
     read_names,
 )
-from .shell import command, print_json, print_table
+from .shell import command, print_json, print_table, say
 
 if TYPE_CHECKING:
     from ..topics.view import Topics
@@ -381,14 +381,14 @@ def nearest(
     near = [[row["name"], f"{row['similarity']:.2f}"] for row in found.rows() if row["kind"] == "word"]
     topics = [[row["item"], row["name"], f"{row['similarity']:.2f}"] for row in found.rows() if row["kind"] == "topic"]
     print_table(["word", "similarity"], near)
-    typer.echo()
+    say()
     print_table(["topic", "name", "similarity"], topics, n_numbers=1)
     if getattr(view.model, "word_embeddings_", None) is not None:
         from ..topics.hierarchy import length_in_directions
 
         part, chance = length_in_directions(*view.vectors())
         if part < 2 * chance:
-            typer.echo(
+            say(
                 f"\nThe neighbours of words say little: {part:.1%} of the length of word vectors is in the directions "
                 f"of the topics, {chance:.1%} by chance. Learn from more text, or give the vectors (`word_vectors`)."
             )
