@@ -133,6 +133,14 @@ def test_documents_that_a_run_has_are_left_out(place):
     assert tl.update(place / "run", june, keep_repeated=True).n_documents == 40
 
 
+def test_options_named_for_an_update_replace_those_of_the_training(place):
+    june = write_month(place / "june.csv", 6, ["weather"])
+    june.write_text(june.read_text(encoding="utf-8").replace("body", "text", 1), encoding="utf-8")
+    refused("update", place / "run", june, says=["body"])
+    call("update", place / "run", june, "--text", "text", "--out", place / "june", "--quiet")  # the default, but named
+    assert len(tl.Topics.from_run(place / "june").documents) == 160
+
+
 def test_an_id_with_another_text_is_refused(place):
     june = write_month(place / "june.csv", 6, ["market"], ids=True)
     call("update", place / "run", june, "--quiet")

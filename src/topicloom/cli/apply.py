@@ -34,7 +34,7 @@ from .options import (
     vectors_or_encoder,
 )
 from .shell import command, exact_stdout, print_evaluation, print_json, print_table, say
-from .train import reading_of
+from .train import reading_named
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -125,6 +125,7 @@ def infer(
     }
 )
 def evaluate(
+    context: typer.Context,
     run: Run,
     options: Reading,
     texts: Annotated[
@@ -199,7 +200,7 @@ def evaluate(
                 "`word_vectors`"
             )
     request = Request(
-        new, reading_of(options), labels, reference,
+        new, reading_named(options, context), labels, reference,
         vectors=None if new is None else vectors_or_encoder(new, options, document_vectors, encoder),
         encoder=encoder, word_vectors=word_vectors, measures=None if measures is None else read_names(measures),
         top_n=words, relevance=relevance, device=device, allow=allow or (), force=force, stability=stability,
@@ -255,6 +256,7 @@ def _show_returns(found: Evaluation) -> None:
     }
 )
 def update(
+    context: typer.Context,
     run: Run,
     files: Annotated[
         list[str],
@@ -281,7 +283,7 @@ def update(
     """Add documents to a run, say what is new in them, and learn new topics beside the old ones if asked."""
     from ..topics.saved import find_model, read_metrics, trained_on
 
-    file, given = one_or_several(files), reading_of(options)
+    file, given = one_or_several(files), reading_named(options, context)
     find_model(run)
     if not holds_corpus(file):
         options = replace(options, **(trained_on(read_metrics(run)).get("reading", {}) | given))

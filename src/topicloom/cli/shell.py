@@ -193,7 +193,8 @@ def command(
     """Make a function a command of typer.
 
     A parameter that is a dataclass becomes one option for each of its fields, so that commands can share options. A
-    mistake of the user prints one line and ends the process with an exit code.
+    parameter `context` gets the context of the call. A mistake of the user prints one line and ends the process with an
+    exit code.
 
     Args:
         function: the function; without it, a decorator is returned.
@@ -206,7 +207,10 @@ def command(
     parameters: list[inspect.Parameter] = []
     shared: list[inspect.Parameter] = []
     hints = get_type_hints(function, include_extras=True)
-    for name, parameter in inspect.signature(function).parameters.items():
+    wanted = inspect.signature(function).parameters
+    for name, parameter in wanted.items():
+        if name == "context":
+            continue
         if not is_dataclass(_kind(hints[name])):
             parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
             continue
@@ -220,6 +224,8 @@ def command(
         known = context.command.params
         options = [option for parameter in known for option in (*parameter.opts, *parameter.secondary_opts)]
         log_to_stderr(given.get("quiet", False), options)
+        if "context" in wanted:
+            given["context"] = context
         try:
             function(**given)
         except InputError as error:

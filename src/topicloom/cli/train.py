@@ -811,6 +811,12 @@ def reading_of(reading: ReadOptions) -> dict[str, Any]:
     return {f.name: getattr(reading, f.name) for f in fields(reading) if getattr(reading, f.name) != f.default}
 
 
+def reading_named(reading: ReadOptions, context: typer.Context) -> dict[str, Any]:
+    """Return the options of reading that the command line names: a default that is named replaces what a run has."""
+    sources = {f.name: context.get_parameter_source(f.name) for f in fields(reading)}
+    return {name: getattr(reading, name) for name, source in sources.items() if source and source.name != "DEFAULT"}
+
+
 def _monitored(text: str) -> list[str]:
     """Return the measures that --monitor names. Mistakes are found before anything is read."""
     from ..metrics.catalogue import known_measures, measures_of

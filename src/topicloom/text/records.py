@@ -230,7 +230,7 @@ def _advice(given: Input, codec: str | None) -> str:
     if codecs.lookup(given.encoding).name in ("gb2312", "gbk"):
         return f'give `encoding="gb18030"`, which has more characters, or {replace}'
     if given.encoding != "utf-8-sig":
-        return f"give its encoding by `encoding`, or {replace}"
+        return f'give its encoding, such as `encoding="utf-8"`, or {replace}'
     return (
         'give its encoding, such as `encoding="gb18030"` for simplified Chinese, `encoding="big5"` for traditional '
         f'Chinese or `encoding="cp1252"` for Western European text, or {replace}'
