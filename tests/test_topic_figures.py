@@ -1,5 +1,6 @@
 """Pictures of topics and documents: what they show, and awkward input."""
 
+import tracemalloc
 import warnings
 from types import SimpleNamespace
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
+from topicloom.corpus.fields import Fields
 from topicloom.errors import InputError, SettingError
 from topicloom.reports import figures
-from topicloom.reports.figures.mixtures import effective_topics
+from topicloom.reports.figures.mixtures import effective_topics, sparsity_of
+from topicloom.topics.document_topics import DocumentTopics
 
 
 def texts(axes):
@@ -46,6 +49,24 @@ def test_sparsity_of_awkward_shares(theta, tmp_path):
 def test_sparsity_without_documents():
     with pytest.raises(InputError, match="no document has a known word"):
         figures.sparsity(np.empty((0, 5)))
+
+
+def test_shares_of_many_documents_are_not_copied():
+    theta = np.random.default_rng(0).dirichlet(np.full(80, 0.05), 30_000).astype(np.float32)
+    empty = np.arange(len(theta)) % 5 == 0
+    documents = DocumentTopics(theta, empty, Fields.of(len(theta)))
+    tracemalloc.start()
+    try:
+        shares = documents.shares
+        ranks, _, mixture = sparsity_of([theta[:7], theta[7:]]).axes
+        assert tracemalloc.get_traced_memory()[1] < 3 * theta.nbytes
+    finally:
+        tracemalloc.stop()
+    known = theta[~empty].astype(np.float64)
+    assert shares == pytest.approx(known.mean(axis=0), rel=1e-12)
+    ranked = -np.sort(-theta.astype(np.float64), axis=1)[:, :10]
+    assert ranks.lines[0].get_ydata().tolist() == np.median(ranked, axis=0).tolist()
+    assert texts(mixture) == [f"median {np.median(effective_topics(theta.astype(np.float64))):.1f}"]
 
 
 # Similarity.

@@ -23,6 +23,7 @@ from ..text.recognition import other_language
 _DOCUMENTS_SHOWN, _CHARACTERS_SHOWN = 10, 200
 # If more than this share of at least this many documents has no known word, the user probably made a mistake.
 _MOST_EMPTY, _FEWEST_CHECKED = 0.5, 20
+_ROWS_AT_ONCE = 1024
 _LANGUAGE_SAMPLE = 200  # documents by which the language is recognised
 
 
@@ -87,9 +88,11 @@ class DocumentTopics(WithFields):
     @property
     def shares(self) -> npt.NDArray[Any]:
         """(K,) float64, the mean of theta over the documents that are not empty; zeros where all are."""
-        known = self.theta[~self.empty] if self.empty.any() else self.theta
-        mean: npt.NDArray[Any] = known.mean(axis=0, dtype=np.float64) if len(known) else np.zeros(self.theta.shape[1])
-        return mean
+        total = np.zeros(self.theta.shape[1])
+        for first in range(0, len(self), _ROWS_AT_ONCE):  # without a copy of all rows
+            rows = self.theta[first : first + _ROWS_AT_ONCE][~self.empty[first : first + _ROWS_AT_ONCE]]
+            total = np.concatenate([total[None], rows], dtype=np.float64).sum(axis=0)
+        return total / max(len(self) - int(self.empty.sum()), 1)
 
     def parts(self, n_docs: int) -> Iterator[DocumentTopics]:
         """Yield the documents in parts of at most `n_docs`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ def document_positions(theta: Array, vectors: Array | None = None, random_state:
     Returns:
         (n, 2) float32 from 0 to 1.
     """
-    roots = np.sqrt(theta.astype(np.float32))
     if vectors is not None and places_by_vectors(vectors):
         known = has_direction(vectors)
         places = np.empty((len(theta), 2), np.float32)
@@ -48,11 +48,21 @@ def document_positions(theta: Array, vectors: Array | None = None, random_state:
         if not known.all():
             marks = np.flatnonzero(known)
             marks = np.sort(np.random.default_rng(random_state + 2).permutation(marks)[:_LANDMARKS])
-            places[~known] = _among(roots[~known], roots[marks], places[marks], _NEIGHBOUR_WIDTH)
+            places[~known] = _among(theta[~known], _roots(theta[marks]), places[marks], _NEIGHBOUR_WIDTH, _roots)
         return places
     if len(theta) < _FEWEST_FOR_TSNE or theta.shape[1] < 2:
-        return _principal(roots)
-    return _scattered(roots, _NEIGHBOUR_WIDTH, random_state)
+        return _principal(_roots(theta))
+    return _scattered(theta, _NEIGHBOUR_WIDTH, random_state, _roots)
+
+
+def _itself(points: Array) -> Array:
+    return points
+
+
+def _roots(theta: Array) -> Array:
+    """Return the square roots of shares, whose Euclidean distances are Hellinger's."""
+    roots: Array = np.sqrt(theta.astype(np.float32, copy=False))
+    return roots
 
 
 def places_by_vectors(vectors: Array | None) -> bool:
@@ -65,17 +75,18 @@ def has_direction(vectors: Array) -> npt.NDArray[np.bool_]:
     return np.concatenate([np.zeros(0, np.bool_), *(part.any(axis=1) for part in pieces(vectors))])
 
 
-def _scattered(points: Array, width: float, random_state: int) -> Array:
+def _scattered(points: Array, width: float, random_state: int, form: Callable[[Array], Array] = _itself) -> Array:
     """Place points (n, L) in the unit square by t-SNE, (n, 2).
 
     Args:
         points: at least as many as t-SNE needs.
         width: that of the weights of neighbours, as a squared distance.
         random_state: the seed.
+        form: what makes points of rows. It gets few at a time, so that there is no copy of all.
     """
     n = len(points)
     chosen = np.sort(np.random.default_rng(random_state).permutation(n)[:_LANDMARKS])
-    marks = points[chosen]
+    marks = form(points[chosen])
     start = _principal(marks)
     start = (start - 0.5) * 1e-4 / max(float(start[:, 0].std()), 1e-9)  # so small a spread is usual for t-SNE
     start += 1e-6 * np.random.default_rng(random_state).standard_normal(start.shape)
@@ -83,7 +94,7 @@ def _scattered(points: Array, width: float, random_state: int) -> Array:
         placed = tsne(marks, random_state, start, _TSNE_STEPS)
     if n == len(chosen):
         return _scaled(placed)
-    places = _among(points, marks, placed, width)
+    places = _among(points, marks, placed, width, form)
     places[chosen] = placed
     # Documents with the same neighbours would hide each other.
     spread = _JITTER * float(np.abs(placed).max())
@@ -93,13 +104,13 @@ def _scattered(points: Array, width: float, random_state: int) -> Array:
     return _scaled(places)
 
 
-def _among(points: Array, marks: Array, placed: Array, width: float) -> Array:
+def _among(points: Array, marks: Array, placed: Array, width: float, form: Callable[[Array], Array] = _itself) -> Array:
     """Place points (n, L) among landmarks (M, L) whose places (M, 2) are known: (n, 2) float32."""
     places = np.empty((len(points), 2), np.float32)
     squares = (marks**2).sum(1)
     n_near = min(_NEIGHBOURS, len(marks))
     for first in range(0, len(points), _DOCUMENTS_AT_ONCE):
-        distance = squares - 2 * points[first : first + _DOCUMENTS_AT_ONCE] @ marks.T  # up to a constant for each row
+        distance = squares - 2 * form(points[first : first + _DOCUMENTS_AT_ONCE]) @ marks.T  # up to a row's constant
         nearest = np.argpartition(distance, n_near - 1, axis=1)[:, :n_near]
         by_distance = np.take_along_axis(distance, nearest, axis=1)
         by_distance -= by_distance.min(axis=1, keepdims=True)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...topics.hierarchy import Projection
 
 _MOST_DOCUMENTS = 5_000  # in a map
+_ROWS_AT_ONCE = 4096  # of theta that are copied
 _IDS_SEARCHED, _IDS_OFFERED = 10_000, 5  # for a message about an unknown id
 _WORDS_OF_MAP = 240  # in all topics together
 _BAR_WORDS, _CLOUD_WORDS = 10, 40  # of a topic
@@ -310,10 +311,10 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
         known = np.flatnonzero(~documents.empty)
         if len(known) < 2:
             raise InputError("an interpolation needs two documents with known words")
-        theta = np.asarray(documents.theta[known])
         largest = np.argsort(-topics.shares, kind="stable")
-        first = int(known[theta[:, largest[0]].argmax()])
-        contrast = theta[:, largest[1]] if len(topics) > 1 else -theta[:, 0]
+        share = np.asarray(documents.theta[known, largest[0]])
+        first = int(known[share.argmax()])
+        contrast = np.asarray(documents.theta[known, largest[1]]) if len(topics) > 1 else -share
         last = int(known[np.where(known == first, -np.inf, contrast).argmax()])
         return first, last
     if isinstance(chosen, str) or len(chosen) != 2:
@@ -338,10 +339,12 @@ def _two_documents(topics: Topics, chosen: Sequence[str | int] | None) -> tuple[
 
 
 def _sparsity(topics: Topics, options: Options, language: Language) -> list[Figure]:
-    from .mixtures import sparsity
+    from .mixtures import sparsity_of
 
-    theta = np.asarray(topics.documents.theta)[~topics.documents.empty]
-    return [sparsity(theta, font=options.font, language=language)]
+    theta, known = topics.documents.theta, ~topics.documents.empty
+    blocks = (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(theta), _ROWS_AT_ONCE))
+    parts = (theta[rows][known[rows]] for rows in blocks)
+    return [sparsity_of(parts, font=options.font, language=language)]
 
 
 def _similarity(topics: Topics, options: Options, language: Language) -> list[Figure]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 # How many topics documents have.
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2)
 _MOST_RANKS = 10
+_SHARES_AT_ONCE = 1 << 18  # of which sorted copies and logarithms are made
 _COUNTS = ("0", "1", "2", "3", "4", "5+")
 _COUNT_COLOURS = ("#e6e6e6", "#1d3f60", "#2f5d8a", "#6d97c0", "#a9c5e0", "#d9e6f2")
 # The triangle of three topics.
@@ -75,16 +77,43 @@ def sparsity(
         >>> len(figure.axes)
         3
     """
-    shares = np.asarray(theta, np.float64)
-    if shares.ndim != 2 or not shares.size:
+    return sparsity_of([np.asarray(theta)], thresholds, font=font, language=language)
+
+
+def sparsity_of(
+    parts: Iterable[npt.NDArray[Any]],
+    thresholds: Sequence[float] = THRESHOLDS,
+    *,
+    font: str | PathLike[str] | None = None,
+    language: Language = "en",
+) -> Figure:
+    """Draw what `sparsity` draws from documents in parts, so that no copy of all topic shares is made.
+
+    Args:
+        parts: arrays (n, K) whose rows sum to 1; without documents that have no known word.
+        thresholds: the shares from which topics are counted.
+        font: a family name or the path of a font file; by default, a font that has the characters.
+        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
+
+    Raises:
+        InputError: there is no document, or `font` is not installed.
+        SettingError: there is no such language.
+    """
+    ranked, large, effective, n_topics = [], [], [], 0
+    for part in chain.from_iterable(map(_in_blocks, parts)):
+        shares, n_topics = part.astype(np.float64), part.shape[1]
+        ranked.append(-np.sort(-shares, axis=1)[:, :_MOST_RANKS])
+        large.append(np.column_stack([(shares >= threshold).sum(axis=1) for threshold in thresholds]))
+        effective.append(effective_topics(shares))
+    if not ranked:
         raise InputError("no document has a known word, so there are no topic shares to draw")
     language = label_language(language, font)
     figure = noted(10.5, 3.3, words.SPARSITY(language), left=0.66 if language == "zh" else 0.6, top=0.35)
     figure.subplots_adjust(wspace=0.3, bottom=figure.subplotpars.bottom + 0.36 / figure.get_figheight())
     ranks, counts, entropy = figure.subplots(1, 3)
-    _draw_ranks(ranks, -np.sort(-shares, axis=1), language)
-    _draw_counts(counts, shares, thresholds, language)
-    _draw_entropy(entropy, effective_topics(shares), shares.shape[1], language)
+    _draw_ranks(ranks, np.concatenate(ranked), language)
+    _draw_counts(counts, np.concatenate(large), thresholds, language)
+    _draw_entropy(entropy, np.concatenate(effective), n_topics, language)
     for axes in (ranks, counts, entropy):
         axes.tick_params(labelsize=8)
         axes.xaxis.label.set(fontsize=8, color=GREY)
@@ -92,6 +121,15 @@ def sparsity(
         axes.spines[["top", "right"]].set_visible(False)
     set_fonts(figure, fonts_for(characters(language), font))
     return figure
+
+
+def _in_blocks(theta: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Yield documents in blocks of about 260,000 shares."""
+    if theta.ndim != 2 or not theta.size:
+        return
+    rows = max(1, _SHARES_AT_ONCE // theta.shape[1])
+    for first in range(0, len(theta), rows):
+        yield theta[first : first + rows]
 
 
 def effective_topics(theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -115,10 +153,10 @@ def _draw_ranks(axes: Axes, ranked: npt.NDArray[np.float64], language: Language)
     axes.set_ylabel(words.SHARE(language))
 
 
-def _draw_counts(axes: Axes, shares: npt.NDArray[np.float64], thresholds: Sequence[float], language: Language) -> None:
-    for place, threshold in enumerate(thresholds):
-        found = np.minimum((shares >= threshold).sum(axis=1), len(_COUNTS) - 1)
-        parts = np.bincount(found, minlength=len(_COUNTS)) / len(shares)
+def _draw_counts(axes: Axes, large: npt.NDArray[np.intp], thresholds: Sequence[float], language: Language) -> None:
+    for place, n_large in enumerate(large.T):
+        found = np.minimum(n_large, len(_COUNTS) - 1)
+        parts = np.bincount(found, minlength=len(_COUNTS)) / len(found)
         start = 0.0
         for count, part in enumerate(parts.tolist()):
             axes.barh(
