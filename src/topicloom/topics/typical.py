@@ -211,7 +211,10 @@ def _unit_rows(rows: sp.csr_array) -> sp.csr_array:
 
 def _cosines(units: sp.csr_array, row: int) -> Array:
     """Return the cosines (D,) of rows of length 1 with one of them."""
-    found: Array = (units @ units[[row]].T).toarray().ravel()
+    place = slice(units.indptr[row], units.indptr[row + 1])
+    vector = np.zeros(units.shape[1])  # a product of two sparse matrices takes some 20 times as long
+    vector[units.indices[place]] = units.data[place]
+    found: Array = units @ vector
     return found
 
 
