@@ -1,11 +1,12 @@
 """Measure the speed of training beside other packages: benchmarks/speed.md, speed.csv and speed.png.
 
-    python benchmarks/speed.py [--parts epochs,curves,growth] [--only topica] [--largest 10000] [--minutes 25]
+    python benchmarks/speed.py [--parts epochs,curves,growth,ends] [--only topica] [--largest 10000] [--minutes 25]
 
 `make bench-speed` makes .venv-peers with the other packages first. Every fit runs in a process of its own, in turn with
 those of the others, and one after the other. The parts are `epochs` (20 Newsgroups, K=50, with one and two threads),
-`curves` (quality on held-out training documents against time) and `growth` (documents, vocabulary and topics). Results
-are lines of results/speed.jsonl, and a run continues where the last one ended.
+`curves` (quality on held-out training documents against time), `growth` (documents, vocabulary and topics), and `ends`
+(the quality of TopMost's models at the end of 200 epochs, and when ours reach it). Results are lines of
+results/speed.jsonl, and a run continues where the last one ended.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ import bandwidth
 import jobs
 import shared
 import zipf
-from speed_systems import BASE, CURVES, GROWTH, ROUNDS, SYSTEMS, limit_of
+from speed_systems import BASE, CORPORA, CURVES, ENDS, GROWTH, ROUNDS, SYSTEMS, limit_of
 from topicloom import metrics
 
 OUT = shared.RESULTS / "speed.jsonl"
 FOLDER = shared.RESULTS / "speed"
 PAGE = Path(__file__).with_name("speed.md")
-PARTS = ("epochs", "curves", "growth")
+PARTS = ("epochs", "curves", "growth", "ends")
 MEMORY = 11 << 30  # bytes that a fit may take
 
 
@@ -46,9 +47,10 @@ def corpus_folder(folder: Path, job: jobs.Job) -> tuple[Path, int, dict[str, Any
     if job["part"] == "growth":
         saved = zipf.corpus(job["docs"], job["words"])
         return saved, job["words"], {}
-    data, name = shared.load(folder, "20ng"), "20ng"
-    if job["part"] == "curves":
-        data, name = shared.held_out(data), "20ng-held-out"
+    name = job.get("corpus", "20ng")
+    data = shared.load(folder, name)
+    if job["part"] in ("curves", "ends"):
+        data, name = shared.held_out(data), f"{name}-held-out"
     target = FOLDER / name
     if not (target / "indptr.npy").exists():
         target.mkdir(parents=True, exist_ok=True)
@@ -74,7 +76,7 @@ def work(folder: Path, peers: Path, job: jobs.Job) -> dict[str, Any]:
         "threads": job["threads"], "seed": 0, "folder": str(source), "n_words": n_words,
         "limit": limit_of(job) * job["threads"], "steps": 3, "at_least": 1.5,
     }  # fmt: skip
-    if job["part"] == "curves":
+    if job["part"] in ("curves", "ends"):
         epochs = [int(number) for number in job["epochs"].split()]
         request |= {"snapshots": epochs, "steps": max(epochs)}
         if system.package == "topicloom":
@@ -164,7 +166,10 @@ def quality(folder: Path, data: dict[str, Any], kept: dict[str, Any]) -> dict[st
     held = sp.csr_array(data["test"])
     weights = beta.min() < 0 or not np.allclose(beta.sum(1), 1, atol=1e-2)
     ranked = beta if weights else independent.relevance(beta, data["train"], 0.6)
-    row = {"npmi": float(metrics.document_npmi(np.argsort(-ranked)[:, :10].tolist(), held))}
+    tops = {"npmi": np.argsort(-ranked)[:, :10], "npmi_probability": np.argsort(-beta)[:, :10]}
+    tops |= {"npmi_own": kept["top"]} if "top" in kept else {}  # as the package ranks words
+    row = {name: float(metrics.document_npmi(top.tolist(), held)) for name, top in tops.items()}
+    row["td"] = float(metrics.topic_diversity(np.argsort(-ranked)[:, :25].tolist()))
     if len(theta) == held.shape[0] and not weights:
         scored = sp.csr_matrix(independent.split_counts(data["test"])[1]).tocoo()
         mixed = np.einsum("nk,nk->n", theta[scored.row], beta.T[scored.col])
@@ -177,26 +182,33 @@ def all_jobs(parts: list[str], only: str) -> list[jobs.Job]:
     chosen = [name for name in SYSTEMS if only.lower() in name.lower()]
     empty = {"docs": 0, "words": 0, "topics": 50, "threads": 1, "epochs": "", "round": 0}
     found = [{"part": "bandwidth", "system": "", **empty}]
-    later = []  # further rounds, after a first result of everything
+    later, ends = [], list[jobs.Job]()  # further rounds, after a first result of everything
     for number in range(ROUNDS):
         for threads in (1, 2):
             places = {"part": "epochs", "round": number, "threads": threads}
             these = [{**empty, "system": name, **places} for name in chosen if "epochs" in SYSTEMS[name].parts]
             (later if number else found).extend(these)
     for name in (name for name in chosen if "curves" in SYSTEMS[name].parts):
-        budgets = CURVES[name]
-        whole = SYSTEMS[name].package in ("topicloom", "topica")  # a fit for each number of epochs
-        for epochs in [[each] for each in budgets] if whole else [budgets]:
-            found.append(
-                {**empty, "part": "curves", "system": name, "threads": 2, "epochs": " ".join(map(str, epochs))}
-            )
+        found += [
+            {**empty, "part": "curves", "system": name, "threads": 2, "epochs": each} for each in fits(CURVES, name)
+        ]
+    for corpus in CORPORA:
+        for name in (name for name in ENDS if name in chosen):
+            places = {"part": "ends", "system": name, "corpus": corpus}
+            ends.extend({**empty, **places, "epochs": each} for each in fits(ENDS, name))
     for factor, values in GROWTH.items():
         for value in values:
             cell = {**empty, "part": "growth", **BASE, factor: value}
             found += [{**cell, "system": name} for name in chosen if "growth" in SYSTEMS[name].parts]
-    found += [*later, {"part": "bandwidth", "system": "", **empty, "round": 1}]
+    found += [*later, *ends, {"part": "bandwidth", "system": "", **empty, "round": 1}]
     unique = {json.dumps(job, sort_keys=True): job for job in found if job["part"] in (*parts, "bandwidth")}
     return list(unique.values())
+
+
+def fits(lengths: dict[str, list[int]], name: str) -> list[str]:
+    """Return the epochs of each fit of a system: one fit for each length, or one of which snapshots are kept."""
+    whole = SYSTEMS[name].package in ("topicloom", "topica")
+    return [str(each) for each in lengths[name]] if whole else [" ".join(map(str, lengths[name]))]
 
 
 def main() -> None:

@@ -13,8 +13,9 @@ import numpy as np
 
 import bandwidth
 from jobs import Job, markdown
-from speed_systems import BASE, GROWTH, ROUNDS, SYSTEMS, limit_of
+from speed_systems import ALL, BASE, CORPORA, ENDS, GROWTH, ROUNDS, SYSTEMS, limit_of
 from speed_text import COVERAGE, CURVES, EQUAL, FLOOR, GROWN, HEAD
+from speed_text import ENDS as ENDS_TEXT
 
 Row = dict[str, Any]
 REFERENCE, REFERENCE_EPOCHS = "tomotopy LDA", 200  # whose quality is the target of "time to quality"
@@ -82,6 +83,7 @@ def text(rows: list[Row], n_disturbed: int) -> str:
         + equal(rows)
         + floors(rows, sizes, counts)
         + curves(rows)
+        + ends(rows)
         + GROWN.format(**BASE)
         + growth(rows)
     )
@@ -95,18 +97,18 @@ def _counts() -> list[Any]:
 
 def coverage(rows: list[Row], n_disturbed: int) -> str:
     """Say how much of the run is done, and how many fits are left out."""
-    from speed import PARTS, all_jobs
+    from speed import all_jobs
 
-    wanted = all_jobs(list(PARTS), "")
-    whole = {part: sum(job["part"] == part for job in wanted) for part in PARTS}
-    done = {part: len(of(rows, part)) for part in PARTS}
+    wanted = all_jobs(list(ALL), "")
+    whole = {part: sum(job["part"] == part for job in wanted) for part in ALL}
+    done = {part: len(of(rows, part)) for part in ALL}
     if done == whole:
         return f"Figures of epochs are medians of {ROUNDS} rounds; those of quality and growth are of one fit each."
     rounds = [len(of(rows, "epochs", round=number)) for number in range(ROUNDS)]
     several = f"{', '.join(map(str, rounds[:-1]))} and {rounds[-1]}"
     return COVERAGE.format(
         each=whole["epochs"] // ROUNDS, several=several, rounds=ROUNDS, missing=MISSING, disturbed=n_disturbed,
-        **{f"{part}_done": done[part] for part in PARTS}, **whole,
+        **{f"{part}_done": done[part] for part in ALL}, **whole,
     )  # fmt: skip
 
 
@@ -213,9 +215,9 @@ def curve_of(row: Row) -> list[Row]:
     return [point | ours for point in row.get("curve", ())]
 
 
-def points(rows: list[Row], name: str) -> list[Row]:
+def points(rows: list[Row], name: str, part: str = "curves", **where: Any) -> list[Row]:
     """Return the points of a model's curve, in the order of their time."""
-    found = [point for row in of(rows, "curves", system=name) for point in curve_of(row)]
+    found = [point for row in of(rows, part, system=name, **where) for point in curve_of(row)]
     return sorted(found, key=lambda point: point["cpu"])
 
 
@@ -259,6 +261,45 @@ def curves(rows: list[Row]) -> str:
     aims = f"NPMI {targets['npmi']:.3f} and perplexity {targets['perplexity']:,.0f}" if targets else MISSING
     head = CURVES.format(reference=REFERENCE, epochs=REFERENCE_EPOCHS, aims=aims)
     return head + markdown(header, body)
+
+
+def ends(rows: list[Row]) -> str:
+    """Format the tables of the time to TopMost's quality at its end."""
+    if not of(rows, "ends"):
+        return ""
+    lengths, loom = (ENDS[name] for name in ("ours: GSM", "ours: Loom"))
+    out = ENDS_TEXT.format(lengths=f"{', '.join(map(str, lengths[:-1]))} and {lengths[-1]}", loom=loom[-1])
+    for corpus in CORPORA:
+        curve = {name: points(rows, name, "ends", corpus=corpus) for name in ENDS}
+        last = {name: curve[f"TopMost {name}"][-1:] for name in ("ETM", "ProdLDA")}
+        targets = [("ETM", "npmi_probability"), ("ETM", "npmi"), ("ProdLDA", "npmi_own")]
+        known = [(name, ranking) for name, ranking in targets if last[name]]
+        if not known:
+            continue
+        head = [f"{name}{ENDS_RANKINGS[ranking]} {_own(last[name][0], ranking):.3f}" for name, ranking in known]
+        body = []
+        for name, found in curve.items():
+            if not found:
+                continue
+            line = [name]
+            for target, ranking in known:
+                aim = last[target][0]
+                hits = [point["cpu"] for point in found if _own(point, ranking) >= _own(aim, ranking)]
+                line.append(f"{hits[0]:.1f} s, {hits[0] / aim['cpu']:.3f}" if hits else "-")
+            best = (max(_own(point, ranking) for point in found) for _, ranking in targets)
+            body.append([*line, " / ".join(f"{value:.3f}" for value in best), f"{found[-1]['epoch']}",
+                         f"{found[-1]['cpu']:.0f}"])  # fmt: skip
+        columns = ["model", *(f"to {each}, share" for each in head), "best NPMI", "longest, epochs", "processor s"]
+        out += f"{corpus}:\n\n" + markdown(columns, body) + "\n"
+    return out.rstrip("\n") + "\n"
+
+
+ENDS_RANKINGS = {"npmi_probability": " by probability,", "npmi": " at .6,", "npmi_own": ","}
+
+
+def _own(point: Row, ranking: str) -> float:
+    """Return the NPMI by a ranking; that by probability or by weight, if the package has no ranking of its own."""
+    return float(point.get(ranking, point["npmi_probability"]))
 
 
 def cells() -> list[tuple[str, Job]]:

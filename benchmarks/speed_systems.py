@@ -9,7 +9,12 @@ ROUNDS = 3
 BASE = {"docs": 10_000, "words": 20_000, "topics": 50}
 GROWTH = {"docs": (10_000, 100_000, 1_000_000), "words": (2_000, 20_000, 100_000), "topics": (20, 200, 1_000)}
 ALL = ("epochs", "curves", "growth")
-LIMITS = {"epochs": 30.0, "curves": 30.0, "growth": 12.0}  # processor seconds of training, for each thread
+LIMITS = {
+    "epochs": 30.0,
+    "curves": 30.0,
+    "growth": 12.0,
+    "ends": 2000.0,
+}  # processor seconds of training, for each thread
 LARGE = {"docs": {100_000: 60.0, 1_000_000: 150.0}, "words": {100_000: 60.0}, "topics": {1_000: 60.0}}  # in growth
 
 
@@ -96,3 +101,18 @@ CURVES = {
     "topica ProdLDA": [5, 10, 20],
     "topica FASTopic": [20, 50],
 }
+# The fits of TopMost that run to their end, and the lengths of the other fits that are compared with them.
+_OURS = [1, 2, 3, 5, 10, 20]
+ENDS = {
+    "TopMost ProdLDA": [1, 2, 5, 10, 20, 50, 100, 150, 200],
+    "ours: GSM": _OURS,
+    "ours: ETM": _OURS,
+    "ours: ProdLDA": _OURS,
+    "ours: W-LDA": _OURS,
+    "ours: Loom": [5, 10, 20, 40, 80, 155],
+    "TopMost ETM": [1, 2, 5, 10, 20, 50, 100, 150, 200],
+    "topica FASTopic": [200],
+    "topica ProdLDA": [100],
+    "topica ETM, EM": [50],
+}
+CORPORA = ("20ng",)  # in ENDS

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from peer_tokens import tokens
 
 Request = dict[str, Any]
-State = Callable[[], tuple[Any, Any]]  # returns topics and theta
+State = Callable[[], tuple[Any, ...]]  # returns topics, theta and, if the package ranks words, top words
 
 
 class Enough(Exception):
@@ -62,7 +62,7 @@ class Clock:
         """Note the end of an epoch.
 
         Args:
-            state: returns topics (K, V) and theta of half.npz, for a snapshot.
+            state: returns topics (K, V) and theta of half.npz, for a snapshot, and optionally top words (K, 10).
             steps: epochs since the last call.
             kind: what kind of epoch it was.
             enough: whether the fit may be ended here, by `Enough`.
@@ -85,8 +85,11 @@ class Clock:
         """Write a snapshot; its time does not count."""
         start = self._now()
         signal.setitimer(signal.ITIMER_PROF, 0)
-        beta, theta = state()
-        np.savez(self.folder / f"snapshot-{self.done}.npz", beta=np.asarray(beta, np.float32), theta=np.asarray(theta))
+        beta, theta, *ranked = state()
+        arrays = {"beta": np.asarray(beta, np.float32), "theta": np.asarray(theta)} | (
+            {"top": ranked[0]} if ranked else {}
+        )
+        np.savez(self.folder / f"snapshot-{self.done}.npz", **arrays)
         self.pause = tuple(p + b - a for p, a, b in zip(self.pause, start, self._now(), strict=True))  # type: ignore
         spent = self._now()[1] - self.begun[1] - self.pause[1]
         signal.setitimer(signal.ITIMER_PROF, max(0.1, self.limit - spent))
@@ -144,7 +147,7 @@ def ours(request: Request, counts: sp.csr_matrix, half: sp.csr_matrix | None, cl
     if half is not None and half_is_wanted:
         clock.write_fit(clock.done)
         observed = tl.Corpus.from_counts(half, model.vocabulary_)
-        clock.keep(lambda: (model.components_, model.transform(observed)))
+        clock.keep(lambda: (model.components_, model.transform(observed), model.topic_ids(10)))
 
 
 def topmost(request: Request, counts: sp.csr_matrix, half: sp.csr_matrix | None, clock: Clock) -> None:

@@ -54,6 +54,14 @@ STEPS = {
 ALONE = ("positions", "pictures", OTHER)  # steps of one thread, beside which another one may work
 ORDER = [LOADING, *STEPS, OTHER]
 SIZES = {"titles-1e4": 10_000, "titles-1e5": 100_000, "titles-1e6": 1_000_000, "posts": 15_000, "articles": 10_000}
+MANY = 200  # topics, from which on a fit has a column in the table of many topics
+MANY_TOPICS = """
+## Many topics
+
+`benchmarks/waterfall.py titles-1e5 --topics 500 --model loom` adds a column: for each step, processor seconds, and the
+peak memory of the process while the step runs. Everything is as above, and all settings but K are the defaults.
+
+"""
 HEAD = """# From a file of texts to the page of its topics
 
 `make bench-waterfall` writes this page: the seconds of `topicloom train FILE.csv`, K={topics}, by step. "Processor" is
@@ -102,11 +110,15 @@ def corpus_file(data: Path, name: str) -> Path:
 
 
 class Watch:
-    """The time of each step: elapsed, and of the processor. Threads have steps of their own."""
+    """The time of each step, elapsed and of the processor, and its peak memory. Threads have steps of their own.
+
+    The peak is that of the process while a step runs. Steps in threads that work at the same time share it.
+    """
 
     def __init__(self) -> None:
         self.elapsed: defaultdict[str, float] = defaultdict(float)
         self.processor: defaultdict[str, float] = defaultdict(float)
+        self.gib: defaultdict[str, float] = defaultdict(float)
         self._local = threading.local()
         self._lock = threading.Lock()
 
@@ -124,6 +136,7 @@ class Watch:
             with self._lock:
                 self.elapsed[stack[-1]] += now[0] - self._local.since[0]
                 self.processor[stack[-1]] += now[1] - self._local.since[1]
+                self.gib[stack[-1]] = max(self.gib[stack[-1]], peak_memory())
         if step is None:
             stack.pop()
         else:
@@ -155,6 +168,13 @@ class Watch:
             return in_batches(each(in_lists(result))) if isinstance(result, Iterator) else result
 
         return call
+
+
+def peak_memory() -> float:
+    """Return the peak memory of this process since the last call, in GiB."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    return int(found[1]) / 2**20 if found else float("nan")
 
 
 def in_lists(values: Iterator[Any]) -> Iterator[list[Any]]:
@@ -198,11 +218,11 @@ def measure(command: list[str]) -> dict[str, Any]:
             raise
     watch.change(None)
     watch.change(None)
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     return {
         "elapsed": watch.elapsed,
         "processor": watch.processor,
-        "gib": int(found[1]) / 2**20 if found else float("nan"),
+        "gib": max(watch.gib.values()),
+        "gib_of_step": watch.gib,
         "gib_of_a_worker": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20,
     }
 
@@ -243,7 +263,8 @@ def page(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
     parts = [HEAD.format(topics=options.topics, cores=os.cpu_count(), threads=options.threads,
                          s="" if options.threads == 1 else "s", load=load)]  # fmt: skip
     for name in SIZES:
-        found = [row for row in rows if row["corpus"] == name]
+        found = [row for row in rows if row["corpus"] == name and row["topics"] == options.topics]
+        found = [row for row in found if row["model"] == "loom"]
         if not found:
             continue
         times = {
@@ -259,7 +280,25 @@ def page(rows: list[dict[str, Any]], options: argparse.Namespace) -> str:
         elapsed = sum(each[0] for step, each in times.items() if step != "positions")
         gib = median(max(row["gib"], row["gib_of_a_worker"]) for row in found)
         parts += [f"| all | {elapsed:.1f} | {whole:.1f} | 100% | {gib:.2f} GiB |"]
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n" + many_topics(rows)
+
+
+def many_topics(rows: list[dict[str, Any]]) -> str:
+    """Return the table of fits with many topics: the time and the peak memory of each step."""
+    chosen = {(row["corpus"], row["model"], row["topics"]): row for row in rows if "gib_of_step" in row}
+    fits = [chosen[key] for key in sorted(chosen) if key[2] >= MANY]
+    if not fits:
+        return ""
+    steps = [step for step in ORDER if step not in ("reading", "cutting", "counting")]
+    heads = [f"{row['model']}, K={row['topics']:,}, {row['corpus']}" for row in fits]
+    lines = [f"| step | {' | '.join(heads)} |", f"| --- |{' --- |' * len(fits)}"]
+    for step in steps:
+        cells = (
+            f"{row['processor'].get(step, 0.0):.1f} s, {row['gib_of_step'].get(step, 0.0):.2f} GiB" for row in fits
+        )
+        lines.append(f"| {step} | {' | '.join(cells)} |")
+    sums = (f"{sum(row['processor'].values()):.0f} s, {row['gib']:.2f} GiB" for row in fits)
+    return MANY_TOPICS + "\n".join([*lines, f"| all | {' | '.join(sums)} |"]) + "\n"
 
 
 def main() -> None:
