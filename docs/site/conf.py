@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from gettext import NullTranslations
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sphinx.search.zh import SearchChinese
 
@@ -74,7 +75,7 @@ html_favicon = "static/icon.svg"
 mathjax_path = "mathjax/tex-svg-full.js"
 html_theme_options = {
     "logo": {"text": "topicloom", "image_light": "static/icon.svg", "image_dark": "static/icon.svg", "alt_text": ""},
-    "navbar_end": ["colours"],
+    "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button", "language"],
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
@@ -89,6 +90,20 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto", "site_language": LANGUAGE, "other_language": "en" if CHINESE else "zh"}
 html_sidebars = {"index": [], "search": [], "genindex": []}
+
+
+class Words(NullTranslations):
+    """The words of the theme that its Chinese translation lacks."""
+
+    chinese: ClassVar = {
+        "Collapse Sidebar": "收起侧边栏",
+        "Color mode": "颜色模式",
+        "Expand Sidebar": "展开侧边栏",
+        "System Settings": "跟随系统",
+    }
+
+    def gettext(self, message: str) -> str:
+        return self.chinese.get(message, message)
 
 
 class SearchPairs(SearchChinese):
@@ -126,5 +141,7 @@ def shorten_signature(
 
 def setup(app: Any) -> None:
     app.add_search_language(SearchPairs)
+    if CHINESE:
+        app.connect("builder-inited", lambda app: app.translator.add_fallback(Words()))
     app.connect("autodoc-process-docstring", read_docstring, priority=100)  # before napoleon
     app.connect("autodoc-process-signature", shorten_signature)
