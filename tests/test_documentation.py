@@ -378,10 +378,25 @@ WITH_EXAMPLES = [
 ]
 
 
+class _Examples(doctest.DocTestFinder):
+    """It also finds the examples of cached properties, as Python does from 3.13 on."""
+
+    def _find(self, tests, obj, name, module, source_lines, globs, seen):
+        super()._find(tests, obj, name, module, source_lines, globs, seen)
+        if isinstance(obj, type):
+            found = {test.name for test in tests}
+            for key, value in vars(obj).items():
+                if isinstance(value, functools.cached_property) and f"{name}.{key}" not in found:
+                    tests += filter(None, [self._get_test(value.func, f"{name}.{key}", module, globs, source_lines)])
+
+
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
 def test_examples_give_what_they_show(module, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    failed, tried = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for each in _Examples().find(importlib.import_module(module)):
+        runner.run(each)
+    failed, tried = runner.summarize()
     assert tried
     assert not failed
 

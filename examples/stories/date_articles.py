@@ -29,7 +29,7 @@ def main(source: str, folder: str = ".") -> list[Path]:
         slope, x = SLOPES.get(section, 0.0), random.uniform(-1, 1)
         if random.uniform(0, 2) > 1 + slope * x:  # rejection: the mirrored day has the density that is missing here
             x = -x
-        rows.append((np.datetime64("2024-01-01") + int((x + 1) / 2 * 182), section, text))
+        rows.append((np.datetime64("2024-01-01") + np.timedelta64(int((x + 1) / 2 * 182), "D"), section, text))
     rows.sort(key=lambda row: row[0])
     print(f"{len(rows)} articles from {rows[0][0]} to {rows[-1][0]}")
     parts = {

@@ -622,7 +622,7 @@ class _TimeField:
             InputError: a value cannot be read; the message names its row.
         """
         if values.count(None) == len(values):
-            self._reader.add(np.full(len(values), np.datetime64("NaT"), UNIT), self._n_docs)
+            self._reader.add(np.full(len(values), "NaT", UNIT), self._n_docs)
         else:
             read_times(self._reader, values, self._n_docs)
             self._are_known = True

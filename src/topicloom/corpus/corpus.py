@@ -721,7 +721,7 @@ class Corpus(WithFields):
             >>> import topicloom as tl
             >>> texts = ["Das Haus in der Straße", "In London steht ein Haus", "Die Straße nach London"]
             >>> tl.Corpus.from_texts(texts, language="de", min_df=2, max_df=1.0).written
-            {'haus': 'Haus', 'strasse': 'Straße', 'london': 'London'}
+            {'haus': 'Haus', 'london': 'London', 'strasse': 'Straße'}
         """
         tokenizer = self.tokenizer
         if self.fields.texts is None or not isinstance(tokenizer, Tokenizer) or tokenizer.is_segmented:

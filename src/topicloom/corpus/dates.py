@@ -421,6 +421,7 @@ def _is_minute(number: int) -> bool:
 
 
 _EXAMPLE = datetime(2015, 2, 15, 22, 35)  # of which no two parts are the same number
+_ALIKE = _EXAMPLE.replace(year=2026)  # all but the year is the same, also the day of the week
 
 
 def _checked_format(written: Any) -> str:
@@ -431,10 +432,13 @@ def _checked_format(written: Any) -> str:
     """
     advice = "give one such as %d/%m/%Y, with the directives of Python's strptime"
     try:
-        found = datetime.strptime(_EXAMPLE.strftime(written), written)
+        example = _EXAMPLE.strftime(written)
+        has_year = example != _ALIKE.strftime(written)
+        whole = (example, written) if has_year else (f"{example} 2015", f"{written} %Y")  # Python warns without a year
+        found = datetime.strptime(*whole)
     except (TypeError, ValueError):
         raise SettingError(f"`date_format={brief(written)}` is no format of dates; {advice}") from None
-    if found.year != _EXAMPLE.year or (found.month, found.day) not in ((2, 15), (2, 1), (1, 1)):
+    if not has_year or found.year != _EXAMPLE.year or (found.month, found.day) not in ((2, 15), (2, 1), (1, 1)):
         raise SettingError(f"`date_format={brief(written)}` leaves out the year or the month; {advice}")
     return str(written)
 
