@@ -229,6 +229,9 @@ bench-neighbours: setup  ## measure the search for the nearest documents, of VEC
 bench-vectors: setup .venv-vectors/ready  ## fit models with and without document vectors: benchmarks/vectors.md
 	$(BIN)/python benchmarks/vectors.py
 
+bench-likelihood: setup .venv-vectors/ready  ## compare the likelihood of words with the neighbours best for topics: benchmarks/likelihood.md
+	$(BIN)/python benchmarks/likelihood.py
+
 .venv-vectors/ready: benchmarks/encoders.txt constraints.txt
 	$(PYTHON) -m venv .venv-vectors
 	.venv-vectors/bin/python -m pip install --quiet --constraint constraints.txt \

@@ -57,7 +57,10 @@ def weighted_words(counts: Any, words: list[str], frequencies: Any) -> list[list
 
 @cache
 def load(folder: Path, python: Path, name: str, validation: bool) -> dict[str, Any]:
-    """Return the counts of a corpus as `shared.load` does, with "train_vectors" and "test_vectors"."""
+    """Return the counts of a corpus as `shared.load` does, with "train_vectors" and "test_vectors".
+
+    If the texts are known, they are "texts" and "new_texts": those of training and those of the test.
+    """
     source, kept = folder / "data" / name, shared.RESULTS / "vectors"
     if name in TITLES or name in shared.RAW:
         return _of_texts(source, kept, python, name, validation)
@@ -67,6 +70,8 @@ def load(folder: Path, python: Path, name: str, validation: bool) -> dict[str, A
         vectors = encode(python, "wordllama", [row[0] for row in rows], kept / f"{name}.npy")
         is_test = np.array([row[1] == "test" for row in rows])
         data |= {"train_vectors": vectors[~is_test], "test_vectors": vectors[is_test]}
+        data["texts"] = [row[0] for row in rows if row[1] != "test"]
+        data["new_texts"] = [row[0] for row in rows if row[1] == "test"]
     else:
         frequencies = np.asarray((data["train"] > 0).sum(0)).ravel() + 1
         for part in ("train", "test"):
@@ -97,6 +102,7 @@ def _of_texts(source: Path, kept: Path, python: Path, name: str, validation: boo
     return {
         "train": sp.csr_matrix(corpus.counts), "test": sp.csr_matrix(new.counts), "vocab": corpus.vocabulary,
         "train_vectors": vectors[train], "test_vectors": vectors[test],
+        "texts": [texts[row] for row in train], "new_texts": [texts[row] for row in test],
         "train_labels": None if labels is None else labels[train],
         "test_labels": None if labels is None else labels[test],
     }  # fmt: skip
@@ -106,6 +112,9 @@ def _validation_part(data: dict[str, Any]) -> dict[str, Any]:
     order = np.random.default_rng(0).permutation(data["train"].shape[0])
     parts = {"test": order[: len(order) // 5], "train": order[len(order) // 5 :]}
     found = {"vocab": data["vocab"]}
+    if "texts" in data:
+        found["texts"] = [data["texts"][row] for row in parts["train"]]
+        found["new_texts"] = [data["texts"][row] for row in parts["test"]]
     for part, rows in parts.items():
         found |= {part: data["train"][rows], f"{part}_vectors": data["train_vectors"][rows]}
         labels = data["train_labels"]
