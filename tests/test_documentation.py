@@ -90,6 +90,12 @@ def test_badges_say_what_is_so() -> None:
         assert f"<title>{name}: {words}</title>" in badge
 
 
+@pytest.mark.parametrize("file", ["docs/published.md", "docs/published.zh-CN.md", "CITATION.cff"])
+def test_citations_name_the_version(file: str) -> None:
+    versions = re.findall(r"^ *version *[=:] *\{?([\d.]+)", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+    assert versions == [topicloom.__version__]
+
+
 @pytest.mark.parametrize("suffix", [".md", ".zh-CN.md"])
 def test_the_list_of_pages_names_every_page(suffix: str) -> None:
     docs = ROOT / "docs"

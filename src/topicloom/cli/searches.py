@@ -112,6 +112,7 @@ def compare(
 ) -> None:
     """Fit several models and measure them in the same way; write tables, a CSV file and a page with plots."""
     from ..experiments import compare as comparison
+    from ..metrics import CATALOGUE
     from ..reports.comparison_page import measures_of_parts, measures_once, text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
@@ -133,6 +134,9 @@ def compare(
                 say(title)
                 print_table(*text_table(found.table(part), measures))
                 say("")
+        shown = (CATALOGUE[name] for name in (*of_parts, *once) if CATALOGUE[name].column)
+        lower = [measure.column for measure in shown if measure.better < 0]
+        logger.info("lower is better in %s; in all other columns, higher", " and ".join(lower))
     logger.info("tables and plots are in %s, and a table for a paper in comparison.tex", out / "index.html")
     _require_all_fits(found)
 
