@@ -141,6 +141,32 @@ def test_options_named_for_an_update_replace_those_of_the_training(place):
     assert len(tl.Topics.from_run(place / "june").documents) == 160
 
 
+def test_a_file_without_the_columns_of_training_is_accepted(place, caplog):
+    june = write_month(place / "june.csv", 6, ["weather", "market"])
+    rows = list(csv.DictReader(june.open(encoding="utf-8")))
+    with june.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, ["body", "label"], extrasaction="ignore")
+        table.writeheader()
+        table.writerows(rows)
+    run = place / "dated"
+    call(
+        "train", place / "may.csv", "--text", "body", "--timestamp", "timestamp", "--covariate", "source", "--model",
+        "lda", "--topics", 3, "--epochs", 2, "--out", run, "--no-explorer", "--min-df", 2, "--quiet",
+    )  # fmt: skip
+    found = tl.update(run, june, out=place / "more")
+    assert found.unknown == {"time": 80, "source": 80}
+    assert "all of them have no time, so the views over time leave them out" in found.sentences()
+    after = tl.Topics.from_run(place / "more")
+    assert np.isnat(after.documents.times[120:]).all()
+    assert not np.isnat(after.documents.times[:120]).any()
+    assert after.over_time("month").n_unknown == 80
+    again = tl.update(place / "more", june, out=place / "again", keep_repeated=True)
+    assert again.n_documents == 80
+    refused("update", run, june, "--timestamp", "timestamp", says=[f"{june} has no column 'timestamp'"])
+    (place / "bare.csv").write_text("words\nsome words\n", encoding="utf-8")
+    refused("update", run, place / "bare.csv", says=["has no column 'body'"])
+
+
 def test_an_id_with_another_text_is_refused(place):
     june = write_month(place / "june.csv", 6, ["market"], ids=True)
     call("update", place / "run", june, "--quiet")

@@ -287,13 +287,14 @@ def update(
     find_model(run)
     if not holds_corpus(file):
         options = replace(options, **(trained_on(read_metrics(run)).get("reading", {}) | given))
-    check_source(file, options)
+    optional = [role for role in ("id", "label", "timestamp") if role not in given]  # those that training named
+    check_source(file, options, optional)
     mention_edits(run)
     from ..reports.updating import update as update_run
 
     found = update_run(
         run, file if isinstance(file, str) else tuple(file), new_topics=new_topics, out=out,
-        reading=given, vectors=vectors_or_encoder(file, options, document_vectors, encoder),
+        reading=given, vectors=vectors_or_encoder(file, options, document_vectors, encoder, optional),
         encoder=encoder, keep_repeated=keep_repeated, random_state=seed, device=device, allow=allow or (),
         overwrite=overwrite, force=force,
     )  # fmt: skip

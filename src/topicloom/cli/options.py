@@ -7,7 +7,7 @@ import functools
 import json
 import logging
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -566,8 +566,10 @@ def require_rows(vectors: Vectors, path: Path | None, n_docs: int, source: str |
         )
 
 
-def check_source(source: str | list[str], reading: ReadOptions) -> None:
+def check_source(source: str | list[str], reading: ReadOptions, optional: Collection[str] = ()) -> None:
     """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded.
+
+    `optional` has those of id, label and timestamp that may be missing.
 
     The file is opened again later, because the covariates to read are known only when the model is loaded or, for
     validation documents, when the training documents are counted.
@@ -578,7 +580,7 @@ def check_source(source: str | list[str], reading: ReadOptions) -> None:
         from ..text.reading import documents_in
 
         with muted():  # warnings follow when the whole file is read
-            next(documents_in(source, reading), None)
+            next(documents_in(source, reading, optional=optional), None)
 
 
 def _refuse_options(source: str | Path, options: Mapping[str, Any]) -> None:
@@ -597,7 +599,11 @@ def _refuse_both(vectors: Path | None, encoder: str | None) -> None:
 
 
 def vectors_or_encoder(
-    source: str | list[str], reading: ReadOptions, path: Path | None, encoder: str | None
+    source: str | list[str],
+    reading: ReadOptions,
+    path: Path | None,
+    encoder: str | None,
+    optional: Collection[str] = (),
 ) -> Vectors | None:
     """Read a file with one vector for each new document; None if there is no file.
 
@@ -608,6 +614,7 @@ def vectors_or_encoder(
         reading: how the file is read.
         path: the file of the vectors.
         encoder: the name of an encoder, which excludes a file.
+        optional: which of id, label and timestamp may be missing.
     """
     _refuse_both(path, encoder)
     if path is None:
@@ -623,7 +630,7 @@ def vectors_or_encoder(
         n_docs = Corpus.load(source).n_docs
     else:
         with muted():
-            n_docs = sum(1 for _ in documents_in(source, reading))
+            n_docs = sum(1 for _ in documents_in(source, reading, optional=optional))
     require_rows(vectors, path, n_docs, source)
     return vectors
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from itertools import islice
 from numbers import Real
@@ -394,6 +394,7 @@ def documents_of_file(
     reading: Mapping[str, Any],
     fields: Mapping[str, FieldKind],
     at_once: int | None = None,
+    optional: Collection[str] = (),
 ) -> Iterator[Corpus]:
     """Yield the documents of a file as corpora over the words of a model.
 
@@ -406,6 +407,7 @@ def documents_of_file(
         reading: the options of reading that are not the defaults.
         fields: the fields of the training documents, as `Fields.kinds` returns them.
         at_once: the number of documents of a corpus; None is all.
+        optional: which of id, label and timestamp may be missing although `reading` names their columns.
 
     Raises:
         InputError: the file cannot be read, or a document cannot be used.
@@ -414,7 +416,7 @@ def documents_of_file(
     options = ReadOptions(**reading)
     if options.split_texts is not None:
         known.pop(PARENT, None)
-    documents = documents_in(source, options, dict.fromkeys(known))
+    documents = documents_in(source, options, dict.fromkeys(known), optional)
     if options.split_texts is not None:
         known[PARENT] = ()
     times = TimeReader(options.day_first, options.date_format)

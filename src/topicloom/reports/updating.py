@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..corpus.concatenation import can_split
-from ..corpus.fields import Vectors, row_numbers
+from ..corpus.fields import Categories, Vectors, row_numbers
 from ..corpus.inputs import documents_of_file
 from ..errors import InputError
 from ..files import as_path, holds_corpus, located, lock_directory
@@ -63,6 +63,8 @@ class Update:
         badly_explained: (n_documents,) True for a document whose words the old topics predict worse than those of 95 %
             of the training documents; None if the model cannot predict held-out words.
         new_topics: the numbers of the new topics.
+        unknown: what is not known of added documents although the run has it, such as "time" or a covariate, and of how
+            many of them.
 
     Examples:
         >>> import topicloom as tl
@@ -80,6 +82,7 @@ class Update:
     new_word_share: float | None
     badly_explained: npt.NDArray[np.bool_] | None
     new_topics: list[int]
+    unknown: dict[str, int] = field(default_factory=dict)
 
     @property
     def badly_explained_share(self) -> float | None:
@@ -106,6 +109,12 @@ class Update:
         found = [f"{counted(self.n_documents, 'document')} added"]
         if self.n_repeated:
             found.append(f"{counted(self.n_repeated, 'document')} left out, because the run has them already")
+        for name, n in self.unknown.items():
+            which = "all of them" if n == self.n_documents else f"{n:,} of them"
+            view = {"time": "the views over time leave", "class": "the views by class leave"}.get(
+                name, "the views by it leave"
+            )
+            found.append(f"{which} have no {name}, so {view} {'it' if n == 1 else 'them'} out")
         if self.new_words is not None and self.new_word_share is not None:
             named = ", ".join(list(self.new_words)[:_NAMED_WORDS]) + (
                 ", ..." if len(self.new_words) > _NAMED_WORDS else ""
@@ -132,6 +141,7 @@ class Update:
             "frequent_new_words": None if words is None else list(words)[:_NAMED_WORDS],
             "badly_explained": self.badly_explained_share,
             "new_topics": self.new_topics,
+            "unknown": self.unknown,
         }
 
 
@@ -164,7 +174,8 @@ def update(
             are near to far more of the new documents than of the old ones. If these documents are too few, topics are
             learned from the badly explained ones. New topics come after the others.
         out: the directory of the new run; None replaces `run`.
-        reading: how the file is read, where this differs from the training.
+        reading: how the file is read, where this differs from the training. Of the columns that only the training
+            names, all but the text may be missing; `Update.unknown` says what the documents lack.
         vectors: (n_docs, E) the vectors of the new documents, by the encoder of the training documents.
         encoder: the encoder of the training documents, if the run does not name it.
         keep_repeated: whether documents that the run has already are added again.
@@ -215,6 +226,8 @@ def update(
         if not force:
             require_known(int(added.is_empty.sum()), len(added), added.texts, model.tokenizer_)
         inferred, added = model.infer(added), _with_fields_of(topics.corpus, added)
+        if not _have_ids(given):
+            added = _numbered(topics.corpus, added)
         n_trained = len(topics.corpus) - sum(each["documents"] for each in about.get(UPDATES, []))
         badly = _badly_explained(model, topics.corpus[:n_trained], added)
         words, share = _new_words(topics.corpus, found, model)
@@ -229,7 +242,8 @@ def update(
             edits = [{"add": new_topics, "rows": rows.tolist(), "random_state": random_state}]
             whole = whole.apply(edits)
         numbers = list(range(topics.n_topics, whole.n_topics))
-        result = Update(whole, len(added), n_repeated, words, share, badly, numbers)
+        unknown = _unknown_fields(topics.corpus, added)
+        result = Update(whole, len(added), n_repeated, words, share, badly, numbers, unknown)
         entry = result.as_json() | ({} if files is None else {"source": located(files)})
         updates = past_of(about) | {TRAINED_ON: trained_on(about), UPDATES: [*about.get(UPDATES, []), entry]}
         stored = _stored_edits(source, topics, whole, edits)
@@ -254,7 +268,31 @@ def _given(
         return Corpus.load(files), str(files)
     kinds = known_covariates(run) | model.origin.fields_
     options = trained_on(about).get("reading", {}) | reading
-    return next(documents_of_file(files, model.vocabulary_, model.tokenizer_, options, kinds)), files
+    optional = _optional_columns(reading)
+    found = next(documents_of_file(files, model.vocabulary_, model.tokenizer_, options, kinds, optional=optional))
+    return found, files
+
+
+def _optional_columns(reading: Mapping[str, Any]) -> list[str]:
+    """Return which of the columns that training named a new file may lack: those that `reading` does not name."""
+    return [role for role in ("id", "label", "timestamp") if role not in reading]
+
+
+def _unknown_fields(old: Corpus, new: Corpus) -> dict[str, int]:
+    """Return what is not known of new documents although it is known of old ones, and of how many."""
+    nothing = np.ones(len(new), np.bool_)
+    missing: dict[str, npt.NDArray[np.bool_]] = {}
+    if old.times is not None:
+        missing["time"] = nothing if new.times is None else np.isnat(new.times)
+    if old.labels is not None:
+        missing["class"] = nothing if new.labels is None else np.array([not label for label in new.labels], np.bool_)
+    for name in old.covariates:
+        values = new.covariates.get(name)
+        if values is None:
+            missing[name] = nothing
+        else:
+            missing[name] = values.codes < 0 if isinstance(values, Categories) else np.isnan(values)
+    return {name: int(where.sum()) for name, where in missing.items() if where.any()}
 
 
 def _named(files: str | list[str] | None) -> str:
@@ -277,7 +315,8 @@ def _without_repeated(old: Corpus, new: Corpus, files: str | list[str] | None, r
 def _kept(old: Corpus, new: Corpus) -> npt.NDArray[np.intp]:
     """Return the rows of the new documents that are not among the old ones.
 
-    Documents are the same if they have the same id and text; without ids, if they have the same text and time.
+    Documents are the same if they have the same id and text; without ids, if they have the same text and time, or the
+    same text if one of the corpora has no times.
 
     Raises:
         InputError: a document has the id of another one.
@@ -302,10 +341,11 @@ def _kept(old: Corpus, new: Corpus) -> npt.NDArray[np.intp]:
 def is_repeated(old: Corpus, new: Corpus) -> npt.NDArray[np.bool_]:
     """Return which of the new documents are among the old ones, (n_docs,).
 
-    Documents are the same if they have the same id and text; without ids, if they have the same text and time.
+    Documents are the same if they have the same id and text; without ids, if they have the same text and time, or the
+    same text if one of the corpora has no times.
     """
     have_ids = _have_ids(old, new)
-    marks = [corpus.ids if have_ids else _moments(corpus) for corpus in (old, new)]
+    marks = [corpus.ids if have_ids else _moments(corpus, other) for corpus, other in ((old, new), (new, old))]
     earlier: dict[Any, _Content] = {}
     for content, mark in zip(_contents(old, new), marks[0], strict=True):
         key = content.known, mark
@@ -359,8 +399,11 @@ def _contents(corpus: Corpus, other: Corpus) -> Iterator[_Content]:
         yield _Content(frozenset((words[column], count) for column, count in pairs), is_whole)
 
 
-def _moments(corpus: Corpus) -> Iterable[Any]:
-    return [None] * len(corpus) if corpus.times is None else corpus.times.astype("datetime64[us]").astype(np.int64)
+def _moments(corpus: Corpus, other: Corpus) -> Iterable[Any]:
+    """Return the time of each document; None if one of the corpora has no times."""
+    if corpus.times is None or other.times is None:
+        return [None] * len(corpus)
+    return corpus.times.astype("datetime64[us]").astype(np.int64)
 
 
 def _with_fields_of(old: Corpus, new: Corpus) -> Corpus:
@@ -379,6 +422,14 @@ def _with_fields_of(old: Corpus, new: Corpus) -> Corpus:
             "the encoder of the training documents (`encoder`, `--encoder`)"
         )
     return new.with_vectors(encoder=old.encoder)
+
+
+def _numbered(old: Corpus, new: Corpus) -> Corpus:
+    """Return documents without ids of their own with their numbers in the run, where the old ones have ids."""
+    ids = [str(number) for number in range(len(old), len(old) + len(new))]
+    if not _have_ids(old) or not set(ids).isdisjoint(old.ids):
+        return new
+    return replace(new, fields=replace(new.fields, ids=ids))
 
 
 # What is new

@@ -15,7 +15,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -139,7 +139,10 @@ def read(
 
 
 def documents_in(
-    source: Source, options: FileOptions, covariates: Mapping[str, str | None] | None = None
+    source: Source,
+    options: FileOptions,
+    covariates: Mapping[str, str | None] | None = None,
+    optional: Collection[str] = (),
 ) -> Iterator[Document]:
     """Read documents in their order. The source is opened once, when the first document is read.
 
@@ -148,6 +151,7 @@ def documents_in(
         options: how it is read.
         covariates: columns whose values the documents have as `covariates`, each with the argument that names it for
             messages. A column whose argument is None may be missing.
+        optional: which of id, label and timestamp may be missing although the options name their columns.
 
     Raises:
         InputError: the source cannot be read, or no document has a value of a column; the message names the file and
@@ -167,7 +171,7 @@ def documents_in(
     files = _files_of(sources, options.format, base)
     name = files[0].given.name if len(files) == 1 else _name_of(sources)
     formats = {file.format for file in files}
-    columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {})
+    columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {}, optional)
     _check_options(options, formats, name)
     if formats <= {"txt", "md"}:
         _check_plain(columns, files[0].given, name)
@@ -210,7 +214,8 @@ def _check_options(options: FileOptions, formats: set[str], name: str) -> None:
 def _check_plain(columns: Columns, given: Input, name: str) -> None:
     """Raise InputError if a column of plain text is asked for. It has the fields of its file alone."""
     known = given.place.keys() | {"text"}
-    roles = [role for role, column in columns.roles().items() if role != "text" and column and column not in known]
+    must = {role: column for role, column in columns.roles().items() if role not in ("text", *columns.optional)}
+    roles = [role for role, column in must.items() if column and column not in known]
     arguments = [argument for column, argument in columns.covariates.items() if argument and column not in known]
     if roles or arguments:
         shown = " or ".join(dict.fromkeys(f"`{each}`" for each in arguments)) or "id, label or timestamp"

@@ -11,7 +11,7 @@ import reprlib
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, count, islice
 from pathlib import Path
@@ -304,7 +304,7 @@ class Columns(NamedTuple):
     """The columns to read. None for `id`, `label` or `timestamp` means the column of that name, if the file has one.
 
     `covariates` has further columns, each with the argument that names it for messages. With None in place of the
-    argument, a column is read only if the file has it.
+    argument, a column is read only if the file has it. So are the columns of the roles in `optional`, such as "label".
     """
 
     text: str = "text"
@@ -312,14 +312,16 @@ class Columns(NamedTuple):
     label: str | None = None
     timestamp: str | None = None
     covariates: Mapping[str, str | None] = MappingProxyType({})
+    optional: Collection[str] = ()
 
     def roles(self) -> dict[str, str | None]:
         """Return the columns of the text, id, label and timestamp, by these roles."""
-        return {role: name for role, name in self._asdict().items() if role != "covariates"}
+        return {role: name for role, name in self._asdict().items() if role not in ("covariates", "optional")}
 
     def asked(self) -> dict[str, str]:
         """Return the columns that a file should have besides the text, each with the argument that names it."""
-        roles = {name: role for role, name in self.roles().items() if name not in (None, self.text)}
+        must = {role: name for role, name in self.roles().items() if role not in self.optional}
+        roles = {name: role for role, name in must.items() if name not in (None, self.text)}
         named = {name: argument for name, argument in self.covariates.items() if argument is not None}
         return {name: argument for name, argument in (named | roles).items() if name is not None}
 
@@ -688,7 +690,7 @@ def resolve_columns(
             raise InputError(f"{where} has {present.count(name)} columns {name!r}; rename all but the one to read")
         if name in present:
             return name
-        if optional and role != "text":
+        if (optional or role in columns.optional) and role != "text":
             return None
         shown = [" ".join(column.split()) for column in present]  # a name may contain line breaks
         shown += ["..."] * (len(shown) == _MOST_PATHS)
