@@ -67,6 +67,21 @@ def table() -> Table:
     )
 
 
+def test_a_table_gives_columns_rows_and_slices():
+    letters = Table({"n": [1, 2, 3], "letter": ["a", "b", "c"]}, "Letters", decimals=1)
+    assert letters["n"] == [1, 2, 3]
+    assert letters[-1] == {"n": 3, "letter": "c"}
+    assert list(letters) == [letters[0], letters[1], letters[2]]
+    part = letters[1:]
+    assert (list(part), part.title, part.decimals) == ([letters[1], letters[2]], "Letters", 1)
+    with pytest.raises(IndexError, match="has 3 rows, and no row 3"):
+        letters[3]
+    with pytest.raises(KeyError, match="no column 'm'; its columns are n, letter"):
+        letters["m"]
+    with pytest.raises(TypeError, match="columns by name, and rows by number or slice"):
+        letters[1.5]
+
+
 def test_a_table_as_frames():
     frame = table().to_pandas()
     assert list(frame.columns) == ["name", "share", "documents", "words", "start"]

@@ -9,17 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import repeat
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
+from typing import IO, TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, overload
 
 import numpy as np
 
 from ..display import as_cell, as_text, html_table
 from ..errors import InputError, MissingExtraError
 from ..files import atomic_file
+from ..messages import counted
 
 if TYPE_CHECKING:
     from ..corpus.fields import Covariate
@@ -76,6 +77,11 @@ class Table:
         >>> table["topic"], len(table)
         ([0, 1], 2)
         >>> print(table.to_markdown(), end="")
+        >>> table[1]
+        {'topic': 1, 'words': ['rain', 'sun']}
+        >>> table[:1]
+        topic  words
+        0      cat dog
         | topic | words |
         | ---: | --- |
         | 0 | cat dog |
@@ -105,8 +111,27 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        return self.columns[name]
+    @overload
+    def __getitem__(self, key: str) -> Sequence[Any]: ...
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> Table: ...
+    def __getitem__(self, key: str | int | slice) -> Sequence[Any] | dict[str, Any] | Table:
+        if isinstance(key, slice):
+            return replace(self, columns={name: values[key] for name, values in self.columns.items()})
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"the table has {counted(len(self), 'row')}, and no row {key}")
+            return {name: values[key] for name, values in self.columns.items()}
+        if not isinstance(key, str):
+            raise TypeError(f"a table has columns by name, and rows by number or slice; it is asked for {key!r:.60}")
+        if key not in self.columns:
+            raise KeyError(f"the table has no column {key!r:.60}; its columns are {', '.join(self.columns)}")
+        return self.columns[key]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.rows()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield each row as a dictionary."""
