@@ -13,6 +13,7 @@ import typer
 
 from ..errors import InputError
 from ..files import holds_corpus
+from ..messages import counted
 from .options import (
     Allow,
     AsJson,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ..models.base import TopicModel
     from ..preparing import ReadOptions
     from ..topics.document_topics import DocumentTopics
+    from ..topics.outliers import Outliers
 
 logger = logging.getLogger("topicloom")
 
@@ -59,7 +61,7 @@ Force = Annotated[
 @command(
     panels={
         "Model": ("device", "allow"),
-        "Output": ("by_parent", "texts", "excel", "overwrite", "quiet"),
+        "Output": ("by_parent", "texts", "outliers", "excel", "overwrite", "quiet"),
     }
 )
 def infer(
@@ -82,6 +84,9 @@ def infer(
         ),
     ] = False,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts too.")] = True,
+    outliers: Annotated[
+        bool, typer.Option("--outliers", help="Add the columns fit and outlier: which documents fit no topic.")
+    ] = False,
     excel: Excel = False,
     force: Force = False,
     device: Device = "auto",
@@ -93,6 +98,8 @@ def infer(
     if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
     check_new(out, overwrite)
+    if outliers and by_parent:
+        raise InputError("`outliers` judges each piece of a divided text, and not the whole; leave out `by_parent`")
     from ..topics.saved import find_model
 
     file = one_or_several(files)
@@ -105,10 +112,17 @@ def infer(
     from ..topics.table import write_documents
 
     vectors = vectors_or_encoder(file, options, document_vectors, encoder)
-    model = load(run, device=device, allow=allow or (), encoder=encoder)
+    judge = None
+    if outliers:
+        from ..topics.view import Topics
+
+        view = Topics.from_run(run, device=device, allow=allow or (), encoder=encoder)
+        model, judge = view.model, view.judge
+    else:
+        model = load(run, device=device, allow=allow or (), encoder=encoder)
     with exact_stdout() if out is None else nullcontext(out) as target:
         chunks = _chunks(model, file, options, known_covariates(run) | model.origin.fields_, vectors)
-        inferred = _inferred(model, chunks, force)
+        inferred = _inferred(model, chunks, force, judge)
         found = sums_by_parent(inferred) if by_parent else (each for each, _ in inferred)
         write_documents(target, found, model, texts=texts, excel=excel)
     if out is not None:
@@ -360,24 +374,32 @@ def merge(
 
 
 def _inferred(
-    model: TopicModel, chunks: Iterable[Corpus], force: bool
+    model: TopicModel, chunks: Iterable[Corpus], force: bool, judge: Outliers | None
 ) -> Iterator[tuple[DocumentTopics, npt.NDArray[Any]]]:
     """Infer topics, a limited number of documents at a time. One warning at the end counts the empty documents.
+
+    Args:
+        judge: says how well the topics fit the documents; None leaves it out.
 
     Yields:
         documents with their topics, and (n_docs,) their numbers of tokens.
     """
     from ..topics.document_topics import empty_warning, require_known
 
-    n_done = n_empty = 0
+    n_done = n_empty = n_outliers = 0
     for chunk in chunks:
         found = model.infer(chunk)
+        if judge is not None:
+            fits = judge.of(chunk, found.theta, found.empty)
+            found, n_outliers = replace(found, fit=fits.fit), n_outliers + int(fits.is_outlier.sum())
         n_done, n_empty = n_done + len(found), n_empty + int(found.empty.sum())
         if n_done == len(found) and not force:
             require_known(n_empty, n_done, found.texts, model.tokenizer_, "first ")
         yield found, chunk.counts.sum(axis=1)
     if n_empty:
         logger.warning("%s", empty_warning(n_empty, n_done))
+    if judge is not None:
+        logger.info("%d of %s fit no topic", n_outliers, counted(n_done, "document"))
 
 
 def _chunks(

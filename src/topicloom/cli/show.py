@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..display import printable
-from .options import Allow, AsJson, Encoder, Run, Words, mention_edits, number_or_name, open_topics
+from ..errors import InputError
+from .options import (
+    Allow,
+    AsJson,
+    Encoder,
+    Overwrite,
+    Run,
+    Words,
+    check_table,
+    mention_edits,
+    number_or_name,
+    open_topics,
+)
 from .shell import command, print_json, print_table, say, show_topics
 
 if TYPE_CHECKING:
+    from ..topics.table import Table
     from ..topics.view import Topics
+
+logger = logging.getLogger("topicloom")
 
 _FOUND_LENGTH = 200  # characters of a text that is found
 
@@ -32,7 +49,12 @@ class DocumentChoice(StrEnum):
 def documents(
     run: Run,
     topic: Annotated[str | None, typer.Argument(help="The number or the name of a topic; by default, each.")] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of documents.")] = 5,
+    n: Annotated[
+        int | None, typer.Option("--n", "-n", min=1, help="Number of documents; by default 5 of a topic, 20 outliers.")
+    ] = None,
+    outliers: Annotated[
+        bool, typer.Option("--outliers", help="Show the documents that fit no topic, worst first.")
+    ] = False,
     kind: Annotated[
         DocumentChoice,
         typer.Option(
@@ -46,14 +68,29 @@ def documents(
             help="Show at most this many characters of a text: the passage with the most typical words.",
         ),
     ] = 200,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the table; its end says how, such as .csv or .xlsx.")
+    ] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show documents of a topic, or of each, with the words in them that are most typical of it."""
+    """Show documents of a topic, or of each, with the words in them that are most typical of it; or outliers."""
+    check_table(out, overwrite)
+    if outliers and topic is not None:
+        raise InputError("`outliers` shows documents that fit no topic; leave out the topic")
+    if outliers and kind is not DocumentChoice.typical:
+        raise InputError(f"--kind {kind.value} chooses documents of a topic; leave it out with `outliers`")
     topics = open_topics(run)
+    if outliers:
+        _show_outliers(run, topics, 20 if n is None else n, length, out, as_json)
+        return
+    n = 5 if n is None else n
+    rows_of_all: list[dict[str, Any]] = []
     numbers = range(topics.n_topics) if topic is None else [topics.number_of(number_or_name(topic))]
     shown = []
     for number in numbers:
         found = topics.documents_of(number, n, kind.value, length=length)
+        rows_of_all += [{"topic": number, "name": topics.names[number], **row} for row in found.rows()]
         if as_json:
             shown.append({"topic": number, "name": topics.names[number], "documents": found.to_dicts()})
             continue
@@ -64,6 +101,31 @@ def documents(
         print_table(names or ["no document has more of this topic than of the average topic"], rows)
     if as_json:
         print_json({"run": str(run), **({"topics": shown} if topic is None else shown[0])})
+    if out is not None:
+        from ..topics.table import Table
+
+        columns = ("topic", "name", "document", "id", "share", "label", "time", "words", "text")
+        _save(Table.of(rows_of_all, "Documents of the topics", columns), out)
+
+
+def _show_outliers(run: Path, topics: Topics, n: int, length: int, out: Path | None, as_json: bool) -> None:
+    from ..topics.table import OUTLIER
+
+    found = topics.outliers(n, length=length)
+    if as_json:
+        print_json({"run": str(run), "documents": found.to_dicts()})
+    else:
+        known = ("id", "fit", "topic", "share", "similarity", "label", "time", "text")
+        names = [name for name in known if any(map(_is_known, found[name]))]
+        print_table(names, ([_cell(name, row[name]) for name in names] for row in found))
+    logger.info("%s; a document with a fit below %g fits no topic", found.title.partition(": ")[2], OUTLIER)
+    if out is not None:
+        _save(found, out)
+
+
+def _save(table: Table, out: Path) -> None:
+    table.save(out)
+    logger.info("wrote %s", out)
 
 
 @command
@@ -141,10 +203,10 @@ def _is_known(value: object) -> bool:
 
 
 def _cell(name: str, value: object) -> str:
-    if name == "similarity":
-        return f"{value:.3f}"
+    if name in ("similarity", "fit"):
+        return f"{value:.{3 if name == 'similarity' else 4}f}"
     if name == "share":
-        return f"{value:.1%}"
+        return "" if value is None else f"{value:.1%}"
     if name == "time" and value is not None:
         return str(value)[:10]
     text = " ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)

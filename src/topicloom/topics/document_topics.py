@@ -36,6 +36,7 @@ class DocumentTopics(WithFields):
         empty: (n_docs,) True for a document without a known word. A model that needs no words has none.
         fields: what is known of the documents; `ids`, `labels`, `times` and `texts` are its parts.
         positions: (n_docs, 2) float32, the places of the documents on the map of a run; None if they are not known.
+        fit: (n_docs,) how well the topics fit each document, as in `Topics.outliers`; None if it was not asked for.
 
     Examples:
         >>> import topicloom as tl
@@ -53,6 +54,7 @@ class DocumentTopics(WithFields):
     empty: npt.NDArray[np.bool_]
     fields: Fields
     positions: npt.NDArray[Any] | None = None
+    fit: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.theta)
@@ -76,8 +78,9 @@ class DocumentTopics(WithFields):
     def __getitem__(self, rows: Any) -> DocumentTopics:
         chosen = np.atleast_1d(np.arange(len(self))[rows])
         places = None if self.positions is None else self.positions[chosen]
-        fields = self.fields.take(chosen)
-        return replace(self, theta=self.theta[chosen], empty=self.empty[chosen], fields=fields, positions=places)
+        fields, fit = self.fields.take(chosen), None if self.fit is None else self.fit[chosen]
+        theta, empty = self.theta[chosen], self.empty[chosen]
+        return replace(self, theta=theta, empty=empty, fields=fields, positions=places, fit=fit)
 
     @property
     def main_topics(self) -> list[int | None]:

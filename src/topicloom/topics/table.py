@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..corpus.fields import Covariate
     from .document_topics import DocumentTopics
 
+OUTLIER = 0.05  # a document whose `fit` is lower fits no topic
 BOM = "\ufeff"  # at the beginning of a file, by which Excel recognises UTF-8
 # Spreadsheets take a field that begins so for a formula, and some of its functions send data or start programs. The
 # full-width characters are taken for the others in East Asian settings.
@@ -76,12 +77,12 @@ class Table:
         1      rain sun
         >>> table["topic"], len(table)
         ([0, 1], 2)
-        >>> print(table.to_markdown(), end="")
         >>> table[1]
         {'topic': 1, 'words': ['rain', 'sun']}
         >>> table[:1]
         topic  words
         0      cat dog
+        >>> print(table.to_markdown(), end="")
         | topic | words |
         | ---: | --- |
         | 0 | cat dog |
@@ -507,8 +508,8 @@ def write_documents(
     """Write documents with their topics, part by part.
 
     The columns are id; label, timestamp and the covariates (where they are known); topic, the main topic; its name, if
-    any topic was given one; its words; the share of each topic; and text (where it is known). A document without a
-    known word has no main topic.
+    any topic was given one; its words; the share of each topic; text (where it is known); and fit and outlier (where
+    `fit` of the documents is known). A document without a known word has no main topic.
 
     Args:
         target: a file, .parquet or else CSV; or an open stream, for CSV.
@@ -550,6 +551,9 @@ class _Rows:
             "topic_words": ["" if topic is None else self.words[topic] for topic in main],
         }
         known["text"] = part.texts if self.texts else None
+        if part.fit is not None:
+            known["fit"] = [round(float(fit), 6) for fit in part.fit]
+            known["outlier"] = (part.fit < OUTLIER).tolist()
         return with_covariates({name: column for name, column in known.items() if column is not None}, part)
 
 

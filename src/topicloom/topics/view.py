@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy, Method
     from .language_model import LanguageModelAnswers
     from .naming import Namer, Phrase, Rule
+    from .outliers import Outliers
     from .publication import TableLanguage
     from .rating import RatingQuestion, TopicRatings
     from .shares import ByGroup
@@ -553,6 +554,74 @@ class Topics:
             )
         columns = ("document", "id", "similarity", "topic", "label", "time", "text")
         return Table.of(table, f"Documents near {str(query).strip()!r:.60}", columns)
+
+    def outliers(self, n: int | None = 20, X: Any = None, *, length: int | None = None) -> Table:
+        """Return the documents that fit the topics worst, worst first.
+
+        No topic has a large share of such a document, and no documents of this view are like it. The `fit` of a
+        document is the share of the documents of this view that fit no better; one with a fit below .05 is an outlier.
+        `topicloom.topics.outliers` has the formula. A group of similar documents is not found, because topics are
+        trained to explain such groups.
+
+        Args:
+            n: how many documents; None is all.
+            X: new documents to judge by those of this view, in any form that `infer` of the model takes. None judges
+                the documents of this view themselves.
+            length: the most characters of a text. None is all.
+
+        Returns:
+            a table with the columns document (its row), id, fit, outlier (True or False), topic (the largest one),
+            share (that of the topic), similarity (the mean cosine with the five documents of this view that are most
+            similar, by vectors or, without them, by words), label, time and text. Documents without a known word come
+            last; their fit is 0, and they have no topic.
+
+        Raises:
+            InputError: X cannot be used, or no document of this view has a known word.
+            SettingError: `n` is not a whole number from 1.
+
+        Examples:
+            >>> import topicloom as tl
+            >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8 + ["cat snow loan"]
+            >>> topics = tl.Topics(tl.LDA(3, random_state=0).fit(texts), texts)
+            >>> topics.outliers(1)["text"]
+            ['cat snow loan']
+            >>> topics.outliers(X=["rain sun snow", "the price of snow for a mouse"])["document"]
+            [1, 0]
+        """
+        if n is not None:
+            require_whole("n", n)
+        found, corpus = self.documents, self.corpus
+        if X is not None:
+            corpus = self.model.documents(X)
+            found = self.model.infer(corpus)
+        fits = self.judge.own() if X is None else self.judge.of(corpus, found.theta, found.empty)
+        order = np.lexsort((fits.score, found.empty))[: None if n is None else int(n)]
+        mains = found.main_topics
+        times = found.times
+        table = [
+            {
+                "document": row,
+                "id": found.ids[row],
+                "fit": float(fits.fit[row]),
+                "outlier": bool(fits.is_outlier[row]),
+                "topic": mains[row],
+                "share": None if mains[row] is None else float(fits.share[row]),
+                "similarity": float(fits.similarity[row]),
+                "label": None if found.labels is None else found.labels[row],
+                "time": None if times is None or np.isnat(times[row]) else times[row].item(),
+                "text": None if found.texts is None else _beginning(found.texts[row], length),
+            }
+            for row in order.tolist()
+        ]
+        columns = ("document", "id", "fit", "outlier", "topic", "share", "similarity", "label", "time", "text")
+        return Table.of(table, f"Documents that fit no topic: {fits.meaning}", columns)
+
+    @cached_property
+    def judge(self) -> Outliers:
+        """What says how well the topics fit the documents of this view, and others."""
+        from .outliers import Outliers
+
+        return Outliers(self.corpus, self.documents.theta, self.documents.empty, self.corpus.tokenizer)
 
     def document_table(self, *, texts: bool = False) -> Table:
         """Return a row for each document.
@@ -1705,6 +1774,10 @@ class Topics:
     def _rows(self) -> dict[str, int]:
         """The first row of each id."""
         return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
+
+
+def _beginning(text: str, length: int | None) -> str:
+    return text if length is None else excerpt(text, (), length)
 
 
 def _saved_topics(other: Any) -> SavedTopics:
