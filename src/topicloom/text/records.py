@@ -714,7 +714,7 @@ def resolve_columns(
         for name, argument in columns.covariates.items()
         if (argument is not None or name in present) and resolve(argument or "covariates", name)
     }
-    return Columns(text, **found, covariates=further)
+    return Columns(text, found["id"], found["label"], found["timestamp"], further)
 
 
 def _document(record: Mapping[str, Any], columns: Columns, where: str) -> Document:
