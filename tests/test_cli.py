@@ -575,6 +575,14 @@ def test_demo_writes_nothing_unless_asked(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_demo_that_is_kept_has_its_page(tmp_path, monkeypatch):
+    pets = tl.Corpus.from_texts(["the cat sat with the dog", "the bank lends money"] * 10, min_df=2)
+    monkeypatch.setattr("topicloom.datasets.python_docs", lambda: pets)
+    result = call("demo", "--topics", 2, "--epochs", 1, "--model", "lda", "--out", tmp_path / "run", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "run" / "explorer.html").exists()
+
+
 @pytest.mark.draws
 def test_without_matplotlib_one_line_says_so(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "topicloom.reports.figures", None)

@@ -562,14 +562,15 @@ def demo(
     device: Device = "auto",
     words: Words = 10,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the run here. By default nothing is written.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the run here, with explorer.html. By default nothing is written."),
     ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train on the documentation of this Python's standard library, and show the topics."""
-    outcome = Outcome(out, words=words, quiet=quiet, as_json=as_json, overwrite=overwrite)
+    outcome = Outcome(out, explorer=True, words=words, quiet=quiet, as_json=as_json, overwrite=overwrite)
     outcome.require_place()
     chosen = _model(model, {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}, epochs)
     from ..datasets import python_docs
