@@ -585,9 +585,10 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int | None = None) ->
         place = {label: code for code, label in enumerate(known)} | {"": -1}
         groups = np.array([place[label] for label in labels], np.intp), known
     else:
+        names = sorted(fields.covariates)
         raise InputError(
             f"the documents have no covariate {by!r}, and covariates are given when the corpus is made (`covariates`); "
-            f"{nearest(by, [*fields.covariates, 'class'])}"
+            f"{nearest(by, [*names, 'class'], [*names, 'class (their labels)'])}"
         )
     if not (groups[0] >= 0).any():
         what = "class" if by == "class" else f"value of {by!r}"
