@@ -339,7 +339,7 @@ def test_the_page_in_chinese():
     assert shown <= {"topicloom", "Holm"}  # and C_v, p and t
     assert "<h1>主题模型的比较</h1>" in body
     assert "2 个模型，2 种主题数，3 个随机种子；文档：训练 3 篇、验证 1 篇、测试 1 篇。" in body
-    assert "<th>困惑度（文档补全）</th>" in body
+    assert '<th scope="col">困惑度（文档补全）</th>' in body
     assert "b，9 个主题，随机种子 1：42" in body
     assert "推荐 5 个主题" in body
     assert set(re.findall(r"\d\.\d+", page_of(found))) == set(re.findall(r"\d\.\d+", text))

@@ -33,14 +33,24 @@ CURVE_MEASURES = [
 # The plots have style attributes. The page has no script, and loads nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: #111; }
+body { --ink: #111; --soft: #555; --line: #ddd; --ground: #fff; color-scheme: light dark; }
+@media screen and (prefers-color-scheme: dark) {
+  body { --ink: #e9eaec; --soft: #abafb7; --line: #3a3d44; --ground: #131417; }
+  .plot { background: #fff; border-radius: 8px; color-scheme: light; }
+}
+html { background: var(--ground); -webkit-text-size-adjust: 100%; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink);
+  background: var(--ground); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
-th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #ddd; }
+th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid var(--line); }
 th { vertical-align: bottom; line-height: 1.25; max-width: 7rem; overflow-wrap: break-word; }
 th:first-child, td:first-child { text-align: left; white-space: nowrap; }
 .scroll td:nth-child(n + 3) { line-height: 1.3; }
-td.best { font-weight: 700; } td.words { white-space: normal; text-align: left; }
-.scroll { overflow-x: auto; } .note { color: #555; } svg { max-width: 100%; height: auto; }
+td.best { font-weight: 700; } td.far { color: var(--soft); }
+td.words, .names td:nth-child(-n + 3), .names th:nth-child(-n + 3) { white-space: normal; text-align: left; }
+.scroll { overflow-x: auto; } .note { color: var(--soft); } svg { display: block; max-width: 100%; height: auto; }
+summary { cursor: pointer; padding: .15rem 0; }
+@media (max-width: 40rem) { .plot svg { max-width: none; width: 52rem; } .scroll th { min-width: 4rem; } }
 """
 
 
@@ -155,15 +165,17 @@ def page(
         *_once(found, language),
         *_n_topics(found, language, *look),
         *_table(found, "test", words.TEST, words.REPORT, language),
-        *_heading(words.EVERY_FIT(language), words.MEASURED_ON_TEST(language)), _plots(found, *look),
+        *_heading(words.EVERY_FIT(language), words.MEASURED_ON_TEST(language)),
+        _plots(found, words.EVERY_FIT(language), *look),
         *_paired(found, language),
         *_heading(words.TOPICS(language), words.OF_FIRST_SEED(language)), *_topics(found, language),
     ]  # fmt: skip
     code = "zh-CN" if language == "zh" else "en"
     return (
-        f'<!doctype html>\n<html lang="{code}"><head><meta charset="utf-8"><title>{words.TITLE(language)}</title>'
+        f'<!doctype html>\n<html lang="{code}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{words.TITLE(language)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<style>{_STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
+        f"<style>{_STYLE}</style></head>\n<body><main>\n" + "\n".join(body) + "\n</main></body></html>\n"
     )
 
 
@@ -210,17 +222,17 @@ def _once(found: PageContent, language: Language) -> list[str]:
     names = measures_once(found.measures)
     if not names:
         return []
-    shown = _rows(found.tables["test"], names, language)
+    shown = _rows(words.ONCE(language), found.tables["test"], names, language)
     return [*_heading(words.ONCE(language), words.ONCE_NOTE(language)), shown]
 
 
 def _table(found: PageContent, part: str, title: Phrase, note: Phrase, language: Language) -> list[str]:
     names = measures_of_parts(found.measures)
-    shown = _rows(found.tables[part], names, language) if names else ""
+    shown = _rows(title(language), found.tables[part], names, language) if names else ""
     return [*_heading(title(language), note(language)), shown] if names else []
 
 
-def _rows(lines: Sequence[Row], measures: Sequence[str], language: Language) -> str:
+def _rows(title: str, lines: Sequence[Row], measures: Sequence[str], language: Language) -> str:
     """Return a table of measures, with the best mean of each number of topics in bold."""
     titles = [words.MODEL(language), NUMBER_OF_TOPICS(language)]
     titles += [title_of(CATALOGUE[name], language) for name in measures]
@@ -232,10 +244,10 @@ def _rows(lines: Sequence[Row], measures: Sequence[str], language: Language) -> 
             better = CATALOGUE[name].better
             known = [value * better for value in rivals if value is not None]
             best = line[name] is not None and len(known) > 1 and line[name] * better == max(known)
-            text = _number(name, line[name], line[f"{name}_sd"])
+            text = _number(name, line[name], line[f"{name}_sd"]).replace("± ", "±\u00a0")
             columns.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
         rows.append(f"<tr><td>{as_markup(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
-    return _scrolled(titles, rows)
+    return _scrolled(title, titles, rows)
 
 
 def _paired(found: PageContent, language: Language) -> list[str]:
@@ -253,12 +265,18 @@ def _paired(found: PageContent, language: Language) -> list[str]:
                 f"<td>{interval}</td><td>{line['pairs']}</td><td>{p}</td><td>{p_holm}</td></tr>"
             )
     titles = [title(language) for title in words.PAIRED_COLUMNS.values()]
-    return [*_heading(words.PAIRED(language), words.PAIRED_NOTE(language)), _scrolled(titles, rows)]
+    shown = _scrolled(words.PAIRED(language), titles, rows, "names")
+    return [*_heading(words.PAIRED(language), words.PAIRED_NOTE(language)), shown]
 
 
-def _scrolled(titles: list[str], rows: list[str]) -> str:
-    head = "".join(f"<th>{as_markup(title)}</th>" for title in titles)
-    return f'<div class="scroll"><table><tr>{head}</tr>\n' + "\n".join(rows) + "</table></div>"
+def _scrolled(title: str, titles: list[str], rows: list[str], style: str = "") -> str:
+    head = "".join(f'<th scope="col">{as_markup(title)}</th>' for title in titles)
+    return _wide(title, f"<table><tr>{head}</tr>\n" + "\n".join(rows) + "</table>", style)
+
+
+def _wide(title: str, shown: str, style: str = "") -> str:
+    """Return what may be wider than a phone, and is then moved by a finger or by keys."""
+    return f'<div class="scroll {style}" role="region" aria-label="{as_markup(title)}" tabindex="0">{shown}</div>'
 
 
 def _topics(found: PageContent, language: Language) -> list[str]:
@@ -275,11 +293,13 @@ def _topics(found: PageContent, language: Language) -> list[str]:
             note = words.RETURNS_NOTE(language, threshold=returns["threshold"])
             others = range(1, len(returns["similarity"][0]) + 1)
             titles = ["", words.RETURNS(language), *(words.OTHER_FIT(language, n=n) for n in others), ""]
-            head = "".join(f"<th>{title}</th>" for title in titles)
+            head = "".join(f'<th scope="col">{title}</th>' if title else "<td></td>" for title in titles)
             blocks.append(f'<p class="note">{note}</p>' if not blocks else "")
             listed = f"<tr>{head}</tr>{listed}"
-        name = as_markup(words.TOPICS_OF(language, model=row["model"], n_topics=row["n_topics"]))
-        blocks.append(f"<details><summary>{name}</summary><table>{listed}</table></details>")
+        name = words.TOPICS_OF(language, model=row["model"], n_topics=row["n_topics"])
+        blocks.append(
+            f"<details><summary>{as_markup(name)}</summary>{_wide(name, f'<table>{listed}</table>')}</details>"
+        )
     return blocks
 
 
@@ -290,25 +310,29 @@ def _cells(returns: Mapping[str, Any] | None, topic: int) -> str:
     cells = [f"<td>{returns['shares'][topic]:.0%}</td>"]
     for similarity in returns["similarity"][topic]:
         if similarity < returns["threshold"]:
-            look = "color:#999"
+            cells.append(f'<td class="far">{similarity:.2f}</td>')
         else:  # from pale blue to blue
             depth = (similarity - returns["threshold"]) / max(1 - returns["threshold"], 1e-9)
             red, green, blue = (
                 round(pale + depth * (dark - pale)) for pale, dark in ((222, 33), (235, 113), (247, 181))
             )
-            look = f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.5 else '#111'}"
-        cells.append(f'<td style="{look}">{similarity:.2f}</td>')
+            look = f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.93 else '#000'}"
+            cells.append(f'<td style="{look}">{similarity:.2f}</td>')
     return "".join(cells)
 
 
-def _plots(found: PageContent, labels: Language, font: str | PathLike[str] | None) -> str:
+def _plots(found: PageContent, title: str, labels: Language, font: str | PathLike[str] | None) -> str:
     try:
-        return _svg(_panels, found, labels, font)
+        return _plot(title, _svg(_panels, found, labels, font))
     except ImportError as error:
         missing = MissingExtraError.of("the plots of a comparison", "matplotlib", "viz")
         said = str(error if isinstance(error, MissingExtraError) else missing)
         logger.warning("%s", said)
         return f'<p class="note">{as_markup(said)}</p>'
+
+
+def _plot(title: str, picture: str) -> str:
+    return _wide(title, f'<div role="img" aria-label="{as_markup(title)}">{picture}</div>', "plot")
 
 
 def _svg(
@@ -347,7 +371,7 @@ def _n_topics(found: PageContent, language: Language, labels: Language, font: st
         for model, (_, reason) in found.recommended.items()
     )
     try:
-        curve = _svg(curve_of, found, labels, font)
+        curve = _plot(words.NUMBERS_OF_TOPICS(language), _svg(curve_of, found, labels, font))
     except ImportError:  # which _plots reports
         curve = ""
     return [*_heading(words.NUMBERS_OF_TOPICS(language), words.CURVE(language)), curve, f"<ul>{items}</ul>"]
