@@ -42,8 +42,13 @@ test-newest: .venv-newest/ready  ## run the tests with the newest versions that 
 test-seeds: setup  ## fit every model on planted topics with three seeds instead of one
 	TOPICLOOM_ALL_SEEDS=1 $(BIN)/python -m pytest -m "" tests/test_recovery.py
 
-test-browser: setup  ## run the tests of the explorer in chromium, if it is installed
-	$(BIN)/python -m pytest tests/browser
+test-browser: setup  ## run the tests of the explorer in chromium, if it is installed, and axe-core, if npm is
+	-test -e .venv-browser/ready || $(MAKE) --silent .venv-browser/ready
+	$(BIN)/python -m pytest -m "" tests/browser
+
+.venv-browser/ready:
+	mkdir -p .venv-browser && npm install --silent --no-audit --no-fund --prefix .venv-browser axe-core@4.14.1
+	touch $@
 
 explorer-screenshots: setup  ## draw the screenshots of docs/explorer.md
 	$(BIN)/python examples/screenshots/explorer.py docs/figures

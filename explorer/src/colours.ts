@@ -15,6 +15,11 @@ export function diverging(difference: number, dark: boolean): string {
   return hex(1 - p * (difference < 0 ? 0.36 : 0.5), p * 0.14, difference < 0 ? 55 : 255);
 }
 
+/** A colour over a ground; `part` of it is opaque. */
+export function over(colour: string, ground: string, part: number): string {
+  return `#${[1, 3, 5].map((at) => Math.round(part * parseInt(colour.slice(at, at + 2), 16) + (1 - part) * parseInt(ground.slice(at, at + 2), 16)).toString(16).padStart(2, "0")).join("")}`;
+}
+
 /** Black or white, whichever can be read better on a colour. */
 export function inkOn(colour: string): string {
   const [red, green, blue] = [1, 3, 5].map((at) => {

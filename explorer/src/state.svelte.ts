@@ -38,6 +38,7 @@ export class State {
 
   readonly dark = $derived(!this.printing && (this.theme === "auto" ? this.system : this.theme === "dark"));
   readonly palette: string[] = $derived.by(() => this.core.palette[this.dark ? 1 : 0]);
+  readonly ground = $derived(this.dark ? "#1b1d21" : "#ffffff"); // of cards
   readonly fonts = getComputedStyle(document.documentElement).fontFamily;
   readonly t = $derived(messages[this.language]);
   private readonly numbers = $derived(new Intl.NumberFormat(this.language === "zh" ? "zh-CN" : "en"));

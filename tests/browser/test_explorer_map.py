@@ -102,8 +102,15 @@ def test_labels_of_topics_cover_none(browser, page):
     assert browser.run("return document.getElementById('in-sight').textContent").count(";") == 3
 
 
-def test_names_on_a_small_map_keep_clear_of_its_buttons(browser, page):
+def test_buttons_of_a_small_map_stand_under_it(browser, page):
     browser.open(page, "documents", width=360)
+    labels(browser)
+    below = "document.querySelector('.tools button').getBoundingClientRect().top"
+    assert browser.run(f"return {below} >= document.querySelector('canvas').getBoundingClientRect().bottom")
+
+
+def test_names_on_a_map_keep_clear_of_its_buttons(browser, page):
+    browser.open(page, "documents", width=660)
     tools = browser.find(".frame .tools").size
     left, bottom = browser.find("canvas").size["width"] - tools["width"], tools["height"]
     assert all(x + w / 2 <= left or y - h / 2 >= bottom for _, x, y, w, h in labels(browser))
