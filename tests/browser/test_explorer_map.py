@@ -105,7 +105,7 @@ def test_labels_of_topics_cover_none(browser, page):
 def test_buttons_of_a_small_map_stand_under_it(browser, page):
     browser.open(page, "documents", width=360)
     labels(browser)
-    below = "document.querySelector('.tools button').getBoundingClientRect().top"
+    below = "document.querySelector('.frame .tools button').getBoundingClientRect().top"
     assert browser.run(f"return {below} >= document.querySelector('canvas').getBoundingClientRect().bottom")
 
 

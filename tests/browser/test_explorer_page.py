@@ -161,7 +161,7 @@ def test_documents_of_a_topic_begin_with_diverse_typical_ones(browser, page, mod
     browser.find("#content button[aria-pressed]").click()
     browser.until("document.querySelector('#content button[aria-pressed=true]')")
     time.sleep(0.5)
-    shown = [each.text for each in browser.all("#content section:last-of-type article h4")]
+    shown = [each.text for each in browser.all("#content section:last-of-type article h3")]
     best = tl.Topics(model, small).documents_of(2, n=5, kind="diverse")["id"]
     assert best
     assert all(id in heading.split() for id, heading in zip(best, shown[: len(best)], strict=True))

@@ -14,7 +14,7 @@ from topicloom.reports.explorer import PageOptions, write_page
 from topicloom.topics.view import Topics
 
 COUNT = "document.querySelector('#content section:last-of-type [role=status]').textContent"
-TITLES = "[...document.querySelectorAll('#content section:last-of-type article h4')].map((each) => each.textContent)"
+TITLES = "[...document.querySelectorAll('#content section:last-of-type article h3')].map((each) => each.textContent)"
 EDITS = "document.querySelector('button[aria-controls=edits]').textContent.trim()"
 
 

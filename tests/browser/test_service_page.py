@@ -146,7 +146,7 @@ def test_documents_are_searched_by_meaning(browser, meaningful, language, button
     browser.until(f"{shown}.length === 20 && {shown}.every(each => each.innerText.includes('bank'))")
     pressed = "[...document.querySelectorAll('#content button')].find(each => each.innerText === arguments[0])"
     assert browser.run(f"return {pressed}.getAttribute('aria-pressed')", button) == "true"
-    first = browser.find("#content section:last-of-type article h4").text  # such as Document 60
+    first = browser.find("#content section:last-of-type article h3").text  # such as Document 60
     vectors = np.array(NAMES["encode"](made().texts), np.float16).astype(float)
     cosines = vectors @ NAMES["encode"](["savings"])[0] / np.linalg.norm(vectors, axis=1)
     assert first.endswith(str(cosines.argmax()))
