@@ -267,8 +267,7 @@ def ends(rows: list[Row]) -> str:
     """Format the tables of the time to TopMost's quality at its end."""
     if not of(rows, "ends"):
         return ""
-    lengths, loom = (ENDS[name] for name in ("ours: GSM", "ours: Loom"))
-    out = ENDS_TEXT.format(lengths=f"{', '.join(map(str, lengths[:-1]))} and {lengths[-1]}", loom=loom[-1])
+    out = ENDS_TEXT
     for corpus in CORPORA:
         curve = {name: points(rows, name, "ends", corpus=corpus) for name in ENDS}
         last = {name: curve[f"TopMost {name}"][-1:] for name in ("ETM", "ProdLDA")}
@@ -276,7 +275,10 @@ def ends(rows: list[Row]) -> str:
         known = [(name, ranking) for name, ranking in targets if last[name]]
         if not known:
             continue
-        head = [f"{name}{ENDS_RANKINGS[ranking]} {_own(last[name][0], ranking):.3f}" for name, ranking in known]
+        head = [
+            f"{name} after {last[name][0]['epoch']} epochs{ENDS_RANKINGS[ranking]} {_own(last[name][0], ranking):.3f}"
+            for name, ranking in known
+        ]
         body = []
         for name, found in curve.items():
             if not found:
@@ -286,14 +288,24 @@ def ends(rows: list[Row]) -> str:
                 aim = last[target][0]
                 hits = [point["cpu"] for point in found if _own(point, ranking) >= _own(aim, ranking)]
                 line.append(f"{hits[0]:.1f} s, {hits[0] / aim['cpu']:.3f}" if hits else "-")
+            longest = max(found, key=lambda point: int(point["epoch"]))
+            aims = [(ranking, _own(last[target][0], ranking)) for target, ranking in known]
+            diverse = [
+                point["cpu"]
+                for point in found
+                if point.get("td", 0.0) >= DIVERSE and all(_own(point, ranking) >= aim for ranking, aim in aims)
+            ]
+            line.append(f"{diverse[0]:.1f} s" if diverse else "-")
             best = (max(_own(point, ranking) for point in found) for _, ranking in targets)
-            body.append([*line, " / ".join(f"{value:.3f}" for value in best), f"{found[-1]['epoch']}",
-                         f"{found[-1]['cpu']:.0f}"])  # fmt: skip
-        columns = ["model", *(f"to {each}, share" for each in head), "best NPMI", "longest, epochs", "processor s"]
+            body.append([*line, " / ".join(f"{value:.3f}" for value in best), f"{longest['epoch']}",
+                         f"{longest['cpu']:.0f}"])  # fmt: skip
+        columns = ["model", *(f"to {each}, share" for each in head), f"to all, TD at least {DIVERSE}", "best NPMI",
+                   "longest, epochs", "processor s"]  # fmt: skip
         out += f"{corpus}:\n\n" + markdown(columns, body) + "\n"
     return out.rstrip("\n") + "\n"
 
 
+DIVERSE = 0.75  # what counts as distinct topics
 ENDS_RANKINGS = {"npmi_probability": " by probability,", "npmi": " at .6,", "npmi_own": ","}
 
 

@@ -68,14 +68,18 @@ because the topics are no distributions.
 ENDS = """
 ## To the quality of TopMost at its end
 
-TopMost's ETM and ProdLDA train for their default 200 epochs, with one thread and K=50, without 15 % of the training
+TopMost's ETM and ProdLDA train with one thread and K=50, by default for 200 epochs, without 15 % of the training
 documents, which are held out. The targets are the NPMI of their topics on the held-out documents at the end. Words of
 ETM are ranked by probability, or by relevance .6. Those of ProdLDA are ranked by weight, and those of the others then
-as the package itself ranks words. Ours are whole fits of {lengths} epochs (Loom: at most
-{loom}) with the defaults in all else, because the schedule depends on the number of epochs. The time is that of the
-shortest fit that reaches a target, in processor seconds. "share" is that time divided by TopMost's for 200 epochs. "-"
-is a target that no fit reaches. "best NPMI" is the highest of all fits (or snapshots): by probability, by relevance .6
-and by the package's ranking. One seed.
+as the package itself ranks words. Ours are whole fits of different lengths with the defaults in all else, because the
+schedule depends on the number of epochs. The time is that of the shortest fit that reaches a target, in processor
+seconds, and "share" is that time divided by TopMost's. "-" is a target that no fit reaches.
+
+A fit of an epoch starts at clusters of documents and has coherent topics, but some of them are alike. The column with
+TD has the time until all targets are reached with distinct topics: TD (25 words, relevance .6) is at least .75 there.
+"-" in this column can also mean that no longer fit was measured. "best NPMI" is the highest of all fits (or
+snapshots): by probability, by relevance .6 and by the package's ranking. One seed; other work was on the machine, which
+makes processor times longer, too.
 
 """
 GROWN = """

@@ -247,7 +247,7 @@ def run(options: argparse.Namespace, name: str, out: Path) -> dict[str, Any]:
     """Train in a process of its own, and return the times of its steps."""
     command = ["train", str(corpus_file(options.shared / "data", name)), "--out", str(out), "--quiet", "--overwrite"]
     command += ["--language", "en", "--topics", str(options.topics), "--model", options.model]
-    command += ["--n-jobs", str(options.n_jobs)] if options.n_jobs else []
+    command += ["--jobs", str(options.n_jobs)] if options.n_jobs else []
     for more in options.option:
         command += more.split()
     environment = os.environ | {"OMP_NUM_THREADS": str(options.threads), "BEGAN": str(time.time())}

@@ -17,6 +17,7 @@ Word = TypeVar("Word", str, int)
 
 DEFAULT_RELEVANCE = 0.5
 DEFAULT_SHRINKAGE = 50.0  # tokens
+_SCORES_AT_ONCE = 1 << 21  # of words in topics, which take 16 MB
 NAME_WORDS = 3
 NAME_CANDIDATES = 10  # of a topic's words, among which those of its name are
 
@@ -93,7 +94,10 @@ def topic_word_ids(
     if relevance is not None and not 0 <= relevance <= 1:
         raise SettingError(f"`relevance` should be from 0 to 1; it is {relevance!r}")
     require_whole("top_n", top_n)
-    return top_words(word_scores(components, word_counts, relevance), int(top_n))
+    n_topics, n_words = components.shape
+    at_once = max(1, _SCORES_AT_ONCE // max(1, n_words))
+    blocks = (components[first : first + at_once] for first in range(0, max(1, n_topics), at_once))
+    return np.concatenate([top_words(word_scores(block, word_counts, relevance), int(top_n)) for block in blocks])
 
 
 def as_written(vocabulary: Sequence[str], spellings: Mapping[str, str]) -> list[str]:

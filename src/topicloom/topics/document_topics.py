@@ -91,16 +91,21 @@ class DocumentTopics(WithFields):
     @property
     def shares(self) -> npt.NDArray[Any]:
         """(K,) float64, the mean of theta over the documents that are not empty; zeros where all are."""
-        total = np.zeros(self.theta.shape[1])
-        for first in range(0, len(self), _ROWS_AT_ONCE):  # without a copy of all rows
-            rows = self.theta[first : first + _ROWS_AT_ONCE][~self.empty[first : first + _ROWS_AT_ONCE]]
-            total = np.concatenate([total[None], rows], dtype=np.float64).sum(axis=0)
-        return total / max(len(self) - int(self.empty.sum()), 1)
+        return sums_of_shares(self.theta, self.empty) / max(len(self) - int(self.empty.sum()), 1)
 
     def parts(self, n_docs: int) -> Iterator[DocumentTopics]:
         """Yield the documents in parts of at most `n_docs`."""
         for start in range(0, len(self), n_docs):
             yield self[start : start + n_docs]
+
+
+def sums_of_shares(theta: npt.NDArray[Any], empty: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Return the sums (K,) of the shares (n_docs, K) of documents that are not empty, without a copy of them."""
+    total = np.zeros(theta.shape[1])
+    for first in range(0, len(theta), _ROWS_AT_ONCE):
+        rows = theta[first : first + _ROWS_AT_ONCE][~empty[first : first + _ROWS_AT_ONCE]]
+        total = np.concatenate([total[None], rows], dtype=np.float64).sum(axis=0)
+    return total
 
 
 def sum_by_parent(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> DocumentTopics:

@@ -14,6 +14,7 @@ from ..display import as_markup, printable
 from ..errors import InputError, MissingExtraError, SettingError
 from ..metrics.coherence import cosines
 from ..ranking import names_or_numbers, topic_word_ids
+from .document_topics import sums_of_shares
 from .table import Table
 
 Array = npt.NDArray[Any]
@@ -22,7 +23,7 @@ Projection = Literal["tsne", "pca", "umap"]
 PROJECTIONS: tuple[str, ...] = get_args(Projection)
 
 _PRIOR_TOKENS = 50.0  # of the shares of all documents, which are mixed with the topics of each word
-_ROWS_AT_ONCE = 1 << 16  # of the matrix whose columns are compared
+_ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1 << 16, 1 << 25  # of the matrix whose columns are compared
 _WORDS_OF_NODE = 5
 _FEWEST_POINTS = 5  # for t-SNE and UMAP, which need some neighbours
 _PERPLEXITY = 30.0  # of t-SNE
@@ -299,7 +300,6 @@ def hierarchy(
     if method not in get_args(Method):
         raise SettingError(f"`method={method!r}` should be one of {', '.join(get_args(Method))}")
     distances = topic_distances(components, theta, empty, word_weight)
-    known = _known(theta, empty)
     n_topics = len(components)
     tree = np.empty((0, 4))
     if n_topics > 1:
@@ -309,7 +309,9 @@ def hierarchy(
         condensed = squareform(distances, checks=False)
         tree = optimal_leaf_ordering(linkage(condensed, method), condensed)
     shares = np.zeros(2 * n_topics - 1)
-    shares[:n_topics] = known.mean(axis=0, dtype=np.float64) if len(known) else 1 / n_topics
+    empty = np.zeros(len(theta), np.bool_) if empty is None else empty
+    n_known = len(theta) - int(empty.sum())
+    shares[:n_topics] = sums_of_shares(theta, empty) / n_known if n_known else 1 / n_topics
     merged = np.empty((2 * n_topics - 1, components.shape[1]))
     merged[:n_topics] = components
     for node, (left, right, *_) in enumerate(tree, n_topics):
@@ -335,26 +337,35 @@ def topic_distances(
         empty: (n_docs,) True for documents without a known word, which are left out.
         word_weight: the weight of words, from 0 to 1. The rest is the weight of documents.
     """
-    distances: Array = word_weight * hellinger(components.T) + (1 - word_weight) * hellinger(_known(theta, empty))
+    known = None if empty is None or not empty.any() else np.flatnonzero(~empty)
+    distances: Array = word_weight * hellinger(components.T) + (1 - word_weight) * hellinger(theta, known)
     np.fill_diagonal(distances, 0)
     return distances
 
 
-def _known(theta: Array, empty: npt.NDArray[np.bool_] | None) -> Array:
-    """Return the rows of theta of documents that are not empty."""
-    return theta if empty is None or not empty.any() else theta[~empty]
-
-
-def hellinger(columns: Array) -> Array:
+def hellinger(columns: Array, rows: npt.NDArray[np.intp] | None = None) -> Array:
     """Return the (K, K) Hellinger distances of K distributions, which are the columns of an (n, K) matrix.
 
     The columns are normalised. A column of zeros has distance 1 from every other.
+
+    Args:
+        columns: (n, K), not negative.
+        rows: (m,) the rows that are used; None is all.
     """
-    totals = columns.sum(axis=0, dtype=np.float64)
-    affinity = np.zeros((columns.shape[1],) * 2)
-    for start in range(0, len(columns), _ROWS_AT_ONCE):
-        part = columns[start : start + _ROWS_AT_ONCE].astype(np.float64)
-        roots = np.sqrt(np.divide(part, totals, out=np.zeros_like(part), where=totals > 0))
+    n_rows, n_columns = len(columns) if rows is None else len(rows), columns.shape[1]
+    if rows is None:
+        totals = columns.sum(axis=0, dtype=np.float64)
+    else:
+        left_out = np.ones(len(columns), np.bool_)
+        left_out[rows] = False
+        totals = sums_of_shares(columns, left_out)
+    affinity = np.zeros((n_columns, n_columns))
+    at_once = max(1, min(_ROWS_AT_ONCE, _NUMBERS_AT_ONCE // max(1, n_columns)))
+    for start in range(0, n_rows, at_once):
+        part = slice(start, start + at_once)
+        roots = columns[part if rows is None else rows[part]].astype(np.float64)
+        np.divide(roots, totals, out=roots, where=totals > 0)  # in place: this array is large
+        np.sqrt(roots, out=roots)
         affinity += roots.T @ roots
     distances: Array = np.sqrt(np.clip(1 - affinity, 0, 1))
     np.fill_diagonal(distances, 0)

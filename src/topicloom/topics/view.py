@@ -23,6 +23,7 @@ from ..errors import InputError, SettingError
 from ..files import as_path, read_whole
 from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
+from ..ranking import topic_word_ids
 from ..settings import require_seed, require_whole
 from ..text import Pretokenized
 from ..text.tokenizing import excerpt, fold_of, with_allowed, without_html
@@ -424,7 +425,7 @@ class Topics:
             3
         """
         k = self.number_of(topic)
-        words = self._topics.word_ids(n, relevance)[k]
+        words = topic_word_ids(self.components[[k]], self.word_counts, n, relevance)[0]  # of this topic alone
         return [(self.written_words[word], float(self.components[k, word])) for word in words]
 
     def word_table(self, n_words: int = 20) -> Table:
