@@ -187,6 +187,15 @@ def test_escape_closes_a_list_of_documents(browser, page):
     assert browser.run("return document.activeElement === arguments[0]", opener)
 
 
+@pytest.mark.parametrize("view", ["words", "text"])
+def test_names_on_a_phone_are_a_few_lines_high(browser, page, view):
+    browser.open(page, view, width=390)
+    settle(browser, view)
+    heights = browser.until("[...document.querySelectorAll('#content td[data-topic]')].map((e) => e.offsetHeight)")
+    assert heights
+    assert max(heights) < 60
+
+
 def test_a_finger_scrolls_over_the_map(browser, page):
     browser.open(page, "documents", width=390)
     browser.until("document.querySelector('canvas')")
