@@ -49,7 +49,7 @@ HEAD = """# The likelihood of words, and the neighbours that are best for topics
 mixture of their word frequencies and of those of all other documents, whose weights maximise the likelihood. "Whole" is
 the mean log likelihood of a token if the vector of the whole text finds the neighbours. For "halves", the vector of one
 half finds them, and the words of the other half are predicted. The other columns are Loom, with default settings but
-for the neighbours, on a fifth of the training documents that was held out, by [vectors.py](vectors.py). No test
+for the neighbours, scored on a fifth of the training documents that was held out, as in vectors.md. No test
 document is used.
 
 Encoders are those of [vectors.md](vectors.md), the multilingual USE for all corpora, the first vectors cut to 64 and 16
