@@ -194,7 +194,7 @@ const zh: Messages = {
   verdict: "结论", good: "良好", weak: "薄弱", todo: "下一步", verdictHint: "这些标准是经验值。文本平均不足 20 个词时，文档内的一致性说明不了多少，因此不计入。在相信数字之前，请先阅读主题。",
   measures: "本次训练的指标", measuresHint: "在训练文档上计算。",
   coherence: "一致性", diversity: "多样性", prediction: "预测", collapse: "坍缩", stability: "稳定性", cost: "耗时", group_classes: "与类别的一致程度",
-  noStability: "稳定性要比较多次训练，单次训练无法得知。可用命令“topicloom compare … --seeds 3”计算。",
+  noStability: "稳定性要比较多次训练，单次训练无法得知。可用命令 “topicloom compare … --seeds 3” 计算。",
   noMeasures: "没有指标。可用命令“topicloom evaluate”计算。",
   training: "训练过程", epoch: "轮次", stage: "阶段",
   stages: { pretraining: "预训练", counting: "计数", sampling: "采样", training: "训练" },
