@@ -18,6 +18,7 @@ import numpy as np
 import topicloom as tl
 from topicloom.embeddings.neighbours import VectorIndex
 from topicloom.errors import MissingExtraError
+from topicloom.text import read
 
 PETS, MONEY = "the cat chased the dog and the dog chased the cat", "the bank raised rates and the stocks of banks fell"
 TEXTS = [PETS, MONEY] * 30
@@ -38,6 +39,21 @@ def chinese() -> None:
 
 def intl() -> None:
     tl.Corpus.from_texts(["東京で会いましょう", "ภาษาไทยง่ายนิดเดียว"] * 5, language="ja", min_df=1, max_df=1.0)
+
+
+def lemmas() -> None:
+    tl.Corpus.from_texts(["cats chased mice", "a cat chases a mouse"] * 5, language="en", lemmatise=True, max_df=1.0)
+
+
+def documents(folder: Path) -> None:
+    place = folder / "a.docx"
+    try:
+        word = importlib.import_module("docx").Document()
+        word.add_paragraph(PETS)
+        word.save(place)
+    except ImportError:
+        place.write_bytes(b"PK")
+    assert next(iter(read(place))).text == PETS
 
 
 def files(folder: Path) -> None:
@@ -88,7 +104,9 @@ def probes(folder: Path) -> dict[str, Callable[[], object]]:
     return {
         "zh": chinese,
         "intl": intl,
+        "lemmas": lemmas,
         "io": lambda: files(folder),
+        "documents": lambda: documents(folder),
         "eval": lambda: tl.LDA(2, method="gibbs", epochs=5, random_state=0).fit(corpus()),
         "viz": lambda: tl.figures.save(tl.figures.loss_curve([{"epoch": 1, "loss": 2.0}]), folder / "loss.png"),
         "clouds": lambda: tl.figures.draw(topics(), "clouds"),
