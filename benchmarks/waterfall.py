@@ -62,8 +62,8 @@ MANY_TOPICS = """
 processor seconds, and the peak memory of the process while the step runs. Everything else is as above. A fit of few
 epochs shows the memory of each step, and the time of all steps but training.
 
-The page of this fit was measured before words were ranked and topics compared in blocks. From the same run, in a
-process of its own, a page with the same data took 41.5 s and 1.78 GiB before, and 15.0 s and 1.32 GiB since then.
+The pages were measured before words were ranked and topics compared in blocks. From the run of Loom, in a process of
+its own, a page with the same data took 41.5 s and 1.78 GiB before, and 15.0 s and 1.32 GiB since then.
 
 """
 HEAD = """# From a file of texts to the page of its topics
