@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import topicloom as tl
 from topicloom import metrics
-from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, systematic
+from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, shares_words, systematic
 from topicloom.errors import InputError
 from topicloom.models import MODELS
 from topicloom.models.words import Words
@@ -108,6 +108,18 @@ def test_zero_vectors_lend_and_borrow_nothing():
     assert not found[[0, 7]].any()
     only_zero = np.zeros_like(VECTORS)
     assert not (DocumentExpansion(CORPUS.counts, only_zero, 5, 20).of_training(CORPUS).counts - CORPUS.counts).nnz
+
+
+def test_vectors_in_another_order_are_noticed(caplog):
+    rng = np.random.default_rng(0)
+    orders = [np.arange(len(COUNTS)), *(rng.permutation(len(COUNTS)) for _ in range(20))]
+    corpora = [tl.Corpus.from_counts(COUNTS, vectors=VECTORS[order]) for order in orders]
+    found = [shares_words(DocumentExpansion(each.counts, each.vectors, 20, 20).of_training(each)) for each in corpora]
+    assert found == [True] + [False] * 20
+    for corpus, warns in zip(corpora[:2], (False, True), strict=True):
+        caplog.clear()
+        tl.LDA(N_GROUPS, epochs=1, random_state=0).fit(corpus)
+        assert ("in their order" in caplog.text) == warns
 
 
 def test_a_reader_gives_own_and_expanded_counts():

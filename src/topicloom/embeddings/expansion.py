@@ -30,6 +30,8 @@ from .neighbours import Ids, Similarities, VectorIndex
 _BLOCK = 4096  # documents whose neighbours' words are counted at a time
 _UNITS = 1 << 16  # fractional counts are rounded to multiples of 1 / 65,536, so that sums of them are exact
 _GOLDEN = 0.6180339887498949
+# Documents share words with their neighbours if the excess over other documents' neighbours is so many standard errors.
+_LEAST_EXCESS, _FEWEST_COMPARED, _MOST_COMPARED = 4.0, 200, 1 << 14
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +59,39 @@ class ExpandedCorpus(Corpus):
 def given(corpus: Corpus) -> Corpus:
     """Return documents without the words of their neighbours, if they have any."""
     return corpus.given if isinstance(corpus, ExpandedCorpus) else corpus
+
+
+def shares_words(documents: ExpandedCorpus) -> bool:
+    """Return whether documents share more words with their own neighbours than with the neighbours of others.
+
+    If vectors are of other texts, or in another order, the words that documents get have nothing to do with them. The
+    share of these words that a document also has is compared with the same share of another document's words. The
+    answer is also True for less than 200 documents with words and neighbours, which tell too little.
+
+    >>> import numpy as np
+    >>> import topicloom as tl
+    >>> from topicloom.embeddings.expansion import DocumentExpansion, shares_words
+    >>> random = np.random.default_rng(0)
+    >>> group = random.integers(2, size=400)
+    >>> counts = random.poisson(np.where(group[:, None] == [0, 0, 1, 1], 2, 0.5))
+    >>> vectors = random.normal(group[:, None] * [1, -1], 0.5)
+    >>> for rows in (vectors, random.permutation(vectors)):
+    ...     corpus = tl.Corpus.from_counts(counts, vectors=rows)
+    ...     shares_words(DocumentExpansion(corpus.counts, corpus.vectors, 20, 20).of_training(corpus))
+    True
+    False
+    """
+    lent = sp.csr_array(documents.counts - documents.own)  # (D, V)
+    n_lent = lent.sum(axis=1)
+    compared = np.flatnonzero((n_lent > 0) & (documents.own.sum(axis=1) > 0))
+    if len(compared) < _FEWEST_COMPARED:
+        return True
+    compared = compared[:: -(-len(compared) // _MOST_COMPARED)]
+    has = sp.csr_array(documents.own[compared] > 0)  # (n, V)
+    shares = sp.csr_array(lent[compared] / n_lent[compared][:, None])  # (n, V)
+    others = np.random.default_rng(0).permutation(len(compared))
+    excess = has.multiply(shares).sum(axis=1) - has.multiply(shares[others]).sum(axis=1)  # (n,)
+    return bool(excess.mean() > _LEAST_EXCESS * excess.std() / np.sqrt(len(excess)))
 
 
 class DocumentExpansion:

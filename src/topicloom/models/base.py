@@ -35,7 +35,7 @@ from ..corpus.frames import is_frame, named_columns
 from ..corpus.inputs import corpus_of, corpus_over, refuse_vocabulary_as_y
 from ..display import html_table
 from ..distributed import current
-from ..embeddings.expansion import DocumentExpansion, given
+from ..embeddings.expansion import DocumentExpansion, given, shares_words
 from ..embeddings.word_vectors import train_word_vectors
 from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
 from ..files import as_path, atomic_directory, system_error
@@ -574,7 +574,13 @@ class TopicModel(
         expansion = DocumentExpansion(corpus.counts, corpus.vectors, self.neighbours, self.neighbour_tokens)
         if self.infers_with_neighbours:
             self.expansion_ = expansion
-        return expansion.of_training(corpus)
+        expanded = expansion.of_training(corpus)
+        if not shares_words(expanded):
+            logger.warning(
+                "documents share no more words with those whose vectors are nearest than with others; check that the "
+                "vectors are of these texts and in their order, or set `neighbour_tokens=0`"
+            )
+        return expanded
 
     @property
     def infers_with_neighbours(self) -> bool:
