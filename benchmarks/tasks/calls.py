@@ -35,7 +35,7 @@ CALLS: dict[str, dict[str, str]] = {
         "search": "find runs/titles 'undo a commit' --documents",
         "table_of_documents": "export runs/titles --to documents --out documents.csv",
         "words_in": "tokens runs/titles 0",
-        "outliers": "update runs/titles strange.csv",
+        "outliers": "infer runs/titles strange.csv --vectors strange.npy --outliers",
         "rename": "edit runs/titles --rename 3=shipping --out runs/edited",
         "merge": "edit runs/titles --merge 3,7 --out runs/edited",
         "drop": "edit runs/titles --drop 3 --out runs/edited",

@@ -217,12 +217,9 @@ def words_in(job: Any) -> Any:
 
 
 def outliers(job: Any) -> Any:
-    """In Python: the command says how many documents are explained badly, not which."""
-    import topicloom as tl
-
-    vectors, run = job.vectors("strange"), job.of("train_vectors")
-    done = tl.update(run, "strange.csv", vectors=vectors, out="runs/strange", overwrite=True)
-    return done.badly_explained
+    run = job.of("train_vectors")
+    topicloom(f"infer {run} strange.csv --vectors strange.npy --outliers --out fits.csv --overwrite")
+    return [row["outlier"] == "True" for row in table("fits.csv")]
 
 
 def rename(job: Any) -> Any:
