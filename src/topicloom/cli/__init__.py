@@ -47,7 +47,8 @@ COMMANDS = {
         "Make one run of several: the documents of all, and their topics, of which similar ones are joined.",
     ),
     "documents": CommandEntry(
-        "show", "Show documents of a topic, or of each, with the words in them that are most typical of it."
+        "show",
+        "Show documents of a topic, or of each, with the words in them that are most typical of it; or outliers.",
     ),
     "tokens": CommandEntry("show", "Show a document with its tokens in the colours of their topics."),
     "find": CommandEntry(
