@@ -136,7 +136,8 @@ def compare(
                 say("")
         shown = (CATALOGUE[name] for name in (*of_parts, *once) if CATALOGUE[name].column)
         lower = [measure.column for measure in shown if measure.better < 0]
-        logger.info("lower is better in %s; in all other columns, higher", " and ".join(lower))
+        if lower:
+            logger.info("lower is better in %s; in all other columns, higher", " and ".join(lower))
     logger.info("tables and plots are in %s, and a table for a paper in comparison.tex", out / "index.html")
     _require_all_fits(found)
 
