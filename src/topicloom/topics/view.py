@@ -619,7 +619,7 @@ class Topics:
 
     @cached_property
     def judge(self) -> Outliers:
-        """What says how well the topics fit the documents of this view, and others."""
+        """The documents of this view, by which `outliers` judges these and new ones."""
         from .outliers import Outliers
 
         return Outliers(self.corpus, self.documents.theta, self.documents.empty, self.corpus.tokenizer)

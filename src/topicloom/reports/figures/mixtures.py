@@ -87,17 +87,14 @@ def sparsity_of(
     font: str | PathLike[str] | None = None,
     language: Language = "en",
 ) -> Figure:
-    """Draw what `sparsity` draws from documents in parts, so that no copy of all topic shares is made.
+    """Draw what `sparsity` draws, from documents in parts, so that no copy of all topic shares is made.
 
     Args:
         parts: arrays (n, K) whose rows sum to 1; without documents that have no known word.
-        thresholds: the shares from which topics are counted.
-        font: a family name or the path of a font file; by default, a font that has the characters.
-        language: "en" or "zh", of the labels and the note; English if no font has Chinese characters.
+        thresholds, font, language: as in `sparsity`.
 
     Raises:
-        InputError: there is no document, or `font` is not installed.
-        SettingError: there is no such language.
+        InputError, SettingError: as in `sparsity`.
     """
     ranked, large, effective, n_topics = [], [], [], 0
     for part in chain.from_iterable(map(_in_blocks, parts)):
