@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import topicloom as tl
 from command_line import call, refused
@@ -100,7 +101,6 @@ def test_mistakes_are_said(fits):
     for make, message in (
         (lambda: tl.Ensemble.of(fits[:1], corpus), "two fitted models"),
         (lambda: tl.Ensemble.of([fits[0], other], corpus), "same words"),
-        (lambda: tl.Ensemble.of(fits, corpus, min_similarity=1.0), "min_similarity"),
         (lambda: tl.Ensemble(model="ensemble").fit(corpus), "ensemble of ensembles"),
         (lambda: tl.Ensemble(model="ldda").fit(corpus), "did you mean"),
         (lambda: tl.Ensemble(model="lda:n_topics=3").fit(corpus), "setting n_topics"),
@@ -108,6 +108,42 @@ def test_mistakes_are_said(fits):
     ):
         with pytest.raises(InputError, match=message):
             make()
+
+
+def test_fits_that_do_not_agree_still_give_a_model(fits, caplog):
+    topics = [fit.components_ for fit in fits]
+    similar = [[topic_similarity(a, b).max(1).mean() for b in topics] for a in topics]
+    typical = int((np.sum(similar, 1) - np.diag(similar)).argmax())
+    model = tl.Ensemble.of(fits, PLANTED.corpus, min_similarity=1.0)
+    np.testing.assert_allclose(model.components_, topics[typical], atol=1e-6)
+    np.testing.assert_allclose(model.agreement_, 1 / 3)
+    (said,) = [record.getMessage() for record in caplog.records if "ensemble" in record.getMessage()]
+    assert said.startswith("of 4 topics, 0 returned in 50% of 3 fits, so the ensemble has the topics of fit ")
+    caplog.clear()
+    shared = np.repeat(np.eye(20)[:6], 2, 0).reshape(6, 2, 20).mean(1)
+    given = [shared[[0, 1, 2, 3, each]] for each in (4, 5)]
+    given[1][2:4] = np.eye(20)[8:10]
+    two = tl.Ensemble(model="lda", n_topics=5, n_fits=2)
+    network = two._combined(given, tl.Corpus.from_counts(np.eye(20)), torch.device("cpu"))
+    assert len(network.agreement) == 2
+    assert "of 5 topics, 2 returned in 50% of 2 fits, and the ensemble has no others" in caplog.text
+
+
+def test_finished_fits_are_kept_when_a_later_one_fails(fits, monkeypatch):
+    made = tl.Ensemble(model="lda:epochs=2", n_topics=4, n_fits=4, random_state=0)
+    whole = tl.LDA.fit
+
+    def fit(self, X, **options):
+        if self.random_state == 2:
+            raise tl.TrainingDivergedError("the loss is not finite")
+        return whole(self, X, **options)
+
+    monkeypatch.setattr(tl.LDA, "fit", fit)
+    with pytest.raises(tl.TrainingDivergedError, match=r"^fit 3 of 4: the loss is not finite; .* after epoch 2"):
+        made.fit(PLANTED.corpus)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(made.components_, tl.Ensemble.of(fits[:2], PLANTED.corpus).components_)
+    assert made.stopped_after_ == 2
 
 
 def test_an_ensemble_is_trained_on_the_command_line(tmp_path):

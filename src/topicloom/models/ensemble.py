@@ -5,7 +5,8 @@ cluster has at most one topic of each fit, as in the merging of topics by Mänty
 clustering of repeated LDA fits by Rieger et al. 2022 (LDAPrototype, which keeps one of the fits; here all fits count).
 gensim's EnsembleLda (Brigl 2019) clusters topics by their density instead and does not keep topics of one fit apart. A
 cluster with topics of enough fits becomes a topic: the mean of its members. Its agreement is the share of the fits that
-have a member.
+have a member. If fewer than two clusters have enough, the ensemble has the topics of one fit, the one that is most
+similar to the others, as in LDAPrototype.
 
 Theta is inferred as in LDA, by mean-field variational Bayes given these topics. The Dirichlet parameter of theta is
 learned from the training documents by Minka's fixed point.
@@ -17,6 +18,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Annotated, Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -25,8 +27,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ..corpus import Corpus
-from ..errors import InputError, SettingError
-from ..messages import counted
+from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
 from ..metrics.stability import RETURN_THRESHOLD, topic_similarity
 from ..nn.execution import without_gradients
 from ..nn.mean_field import MeanFieldNetwork
@@ -104,10 +105,12 @@ class Ensemble(TopicModel):
     A model that is fitted once more finds somewhat different topics. An ensemble keeps those that return in enough
     fits, and says for each of them in how many (`agreement_`). `n_topics` is the number of topics of each fit; the
     ensemble has as many as agree, which `len(components_)` says. Words that only the other topics explain are left to
-    the topics that stay.
+    the topics that stay. A warning says if fewer than half of the topics agree. If fewer than two do, the ensemble has
+    the topics of the fit that is most similar to the others.
 
     Training takes as long as all fits together. `history_` has a row for each fit, with the last loss of the fit. A fit
-    that is checkpointed goes on after the last finished fit. `Ensemble.of` makes an ensemble of fitted models.
+    that is checkpointed goes on after the last finished fit. If a fit fails or is interrupted, the ensemble consists of
+    the fits before it, if these are two or more. `Ensemble.of` makes an ensemble of fitted models.
 
     Main args:
         model: the model that is fitted, with settings after a colon, such as "gsm" or "lda:method=gibbs+epochs=500".
@@ -151,7 +154,7 @@ class Ensemble(TopicModel):
             min_similarity: the least mean similarity of the members of a topic.
 
         Raises:
-            InputError: there is one model, their words differ, or too few topics agree.
+            InputError: there is one model, or their words differ.
 
         Examples:
             >>> import topicloom as tl
@@ -220,30 +223,38 @@ class Ensemble(TopicModel):
         run = EnsembleRun(self.random_state if isinstance(self.random_state, int) else self.draw_seed(), snapshot)
         self.history_ = run.history
         combined: EnsembleNetwork | None = None
-        with watched(watchers, self, self.n_fits, 1):
-            for fit in range(len(run.topics), self.n_fits):
-                began = time.perf_counter()
-                row: Row = {"epoch": fit + 1}
-                fitted = self._fitted(fit, run.seed, corpus)
-                run.topics.append(fitted.components_)
-                run.network = fitted.network_
-                if fitted.history_ and "loss" in fitted.history_[-1]:
-                    row["loss"] = float(fitted.history_[-1]["loss"])
-                if fit + 1 == self.n_fits:
-                    combined = run.network = self._combined(run.topics, corpus).on(device, seed=0).eval()
-                    watch = self.collapse_watch(BatchReader.of(corpus, _BLOCK, device).without_empty())
-                    row |= watch(combined)
-                    row |= {name: value for monitor in monitors for name, value in monitor(combined).items()}
-                run.history.append(row | {"seconds": time.perf_counter() - began})
-                call_on_epoch(watchers, run.history[-1])
+        try:
+            with watched(watchers, self, self.n_fits, 1):
+                for fit in range(len(run.topics), self.n_fits):
+                    began = time.perf_counter()
+                    row: Row = {"epoch": fit + 1}
+                    fitted = self._fitted(fit, run.seed, corpus)
+                    run.topics.append(fitted.components_)
+                    run.network = fitted.network_
+                    if fitted.history_ and "loss" in fitted.history_[-1]:
+                        row["loss"] = float(fitted.history_[-1]["loss"])
+                    if fit + 1 == self.n_fits:
+                        combined = run.network = self._combined(run.topics, corpus, device)
+                        watch = self.collapse_watch(BatchReader.of(corpus, _BLOCK, device).without_empty())
+                        row |= watch(combined)
+                        row |= {name: value for monitor in monitors for name, value in monitor(combined).items()}
+                    run.history.append(row | {"seconds": time.perf_counter() - began})
+                    call_on_epoch(watchers, run.history[-1])
+                    for watcher in watchers:
+                        watcher.on_state(run)
+                if combined is None:  # all fits were in the snapshot
+                    combined = run.network = self._combined(run.topics, corpus, device)
                 for watcher in watchers:
-                    watcher.on_state(run)
-            if combined is None:  # all fits were in the snapshot
-                combined = run.network = self._combined(run.topics, corpus).on(device, seed=0).eval()
-            for watcher in watchers:
-                watcher.on_finish(run)
-        self.settings_ = self.settings_ | {"n_topics": len(combined.agreement)}  # of the saved model
-        self.adopt_network(combined)
+                    watcher.on_finish(run)
+        except BaseException:
+            if len(run.topics) > 1:  # the fits that are finished are not lost
+                self._adopt(combined or self._combined(run.topics, corpus, device))
+            raise
+        self._adopt(combined)
+
+    def _adopt(self, network: EnsembleNetwork) -> None:
+        self.settings_ = self.settings_ | {"n_topics": len(network.agreement)}  # of the saved model
+        self.adopt_network(network)
 
     def _fitted(self, fit: int, seed: int, corpus: Corpus) -> TopicModel:
         """Return a fitted model of the ensemble."""
@@ -257,35 +268,40 @@ class Ensemble(TopicModel):
         vary: Variation = self.vary
         base = model_of_fit(base, vary, fit)
         logger.info("fit %d of %d: %s", fit + 1, self.n_fits, self.model)
-        return base.fit(documents_of_fit(corpus, vary, fit))
+        try:
+            return base.fit(documents_of_fit(corpus, vary, fit))
+        except BaseException as error:  # what it says of the model is not true of the ensemble
+            if isinstance(error, TrainingDivergedError | OutOfMemoryError):
+                error.kept = ""
+                error.args = (f"fit {fit + 1} of {self.n_fits}: {error}", *error.args[1:])
+            error.__dict__.pop("__notes__", None)
+            raise
 
-    def _combined(self, topics: Sequence[Array], corpus: Corpus) -> EnsembleNetwork:
-        """Return the network with the topics on which the fits agree.
-
-        Raises:
-            InputError: fewer than two topics agree.
-        """
+    def _combined(self, topics: Sequence[Array], corpus: Corpus, device: torch.device) -> EnsembleNetwork:
+        """Return the network with the topics on which the fits agree, or those of one fit if fewer than two do."""
         clusters = cluster_topics(topics, self.min_similarity)
         least = self.min_agreement * len(topics) - 1e-9
         kept = [each for each in clusters if len(each.members) >= max(least, 2)]
+        rows = [np.mean([topics[fit][topic] for fit, topic in each.members], axis=0) for each in kept]
+        usual = int(np.median([len(each) for each in topics]))
+        found = f"of {usual} topics, {len(kept)} returned in {self.min_agreement:.0%} of {len(topics)} fits"
+        advice = "try a lower `min_agreement` or `min_similarity`, or fewer topics"
         if len(kept) < 2:
-            raise InputError(
-                f"of {counted(len(clusters), 'topic')}, {len(kept)} returned in {self.min_agreement:.0%} of "
-                f"{len(topics)} fits, and a model needs two; try a lower `min_agreement` or `min_similarity`, or fewer "
-                "topics"
-            )
-        logger.info(
-            "%s returned in at least %.0f %% of %d fits, and %d did not",
-            counted(len(kept), "topic"), 100 * self.min_agreement, len(topics), len(clusters) - len(kept),
-        )  # fmt: skip
+            fit = most_typical(topics)
+            owners = {topic: each for each in clusters for own, topic in each.members if own == fit}
+            kept, rows = [owners[topic] for topic in range(len(topics[fit]))], list(topics[fit])
+            logger.warning("%s, so the ensemble has the topics of fit %d alone; %s", found, fit + 1, advice)
+        elif 2 * len(kept) < usual:
+            logger.warning("%s, and the ensemble has no others; %s", found, advice)
+        else:
+            logger.info("%s", found)
         network = EnsembleNetwork(corpus.n_words, len(kept))
-        beta = np.stack([np.mean([topics[fit][topic] for fit, topic in each.members], axis=0) for each in kept])
-        beta = np.maximum(beta.astype(np.float64), _LEAST)
+        beta = np.maximum(np.stack(rows).astype(np.float64), _LEAST)
         network.beta_t = torch.from_numpy(np.ascontiguousarray((beta / beta.sum(axis=1, keepdims=True)).T, np.float32))
         network.agreement = torch.tensor([len(each.members) / len(topics) for each in kept])
         network.similarity = torch.tensor([each.similarity for each in kept])
         network.alpha = _learned_alpha(network, corpus)
-        return network
+        return network.on(device, seed=0).eval()
 
 
 @dataclass(frozen=True)
@@ -344,6 +360,27 @@ def cluster_topics(topics: Sequence[Array], min_similarity: float) -> list[Topic
         mean = float(between[np.ix_(places, places)].sum() / (n * (n - 1))) if n > 1 else 1.0
         clusters.append(TopicCluster([names[place] for place in places], mean))
     return sorted(clusters, key=lambda each: (-len(each.members), -each.similarity if len(each.members) > 1 else 0))
+
+
+def most_typical(topics: Sequence[Array]) -> int:
+    """Return the number of the fit whose topics are most similar to those of the other fits.
+
+    A topic's similarity to another fit is that of the most similar topic there (LDAPrototype, Rieger et al. 2022, has
+    the similarity of clusters).
+
+    Args:
+        topics: (K, V) the topics of each fit; K may differ.
+
+    Examples:
+        >>> import numpy as np
+        >>> from topicloom.models.ensemble import most_typical
+        >>> most_typical([np.eye(6)[:3], np.eye(6)[2:5], np.eye(6)[3:]])
+        1
+    """
+    similarity = np.zeros((len(topics), len(topics)))
+    for one, other in permutations(range(len(topics)), 2):
+        similarity[one, other] = topic_similarity(topics[one], topics[other]).max(1).mean()
+    return int(similarity.sum(1).argmax())
 
 
 def _learned_alpha(network: MeanFieldNetwork, corpus: Corpus) -> Tensor:
