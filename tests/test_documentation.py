@@ -180,6 +180,21 @@ def test_pages_of_models_group_all_settings(page: str, suffix: str) -> None:
     assert sorted(listed) == sorted((name, group or dict(listed)[name]) for name, group in settings.items())
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "models").glob("*.md")), ids=lambda page: page.name)
+def test_pages_of_models_have_the_same_parts(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    parts = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    use, limits = ("何时使用", "局限") if ".zh-CN" in page.name else ("When to use", "Limits")
+    assert next(iter(parts)) == use
+    assert limits in parts
+    assert "benchmarks/" in parts[use]  # a figure stands behind the advice
+    assert re.search(r"\$\$|softmax|exp\(", text)
+    assert re.search(r"^\| (symbol|符号) \|", text, re.MULTILINE)
+    files = re.findall(r"`(src/topicloom/[^`]+)`", text)
+    assert files
+    assert all((ROOT / file).exists() for file in files)
+
+
 def test_contributing_names_files_that_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w./-]+(?:\.py|/))`", text)) - {"models/yours.py"}

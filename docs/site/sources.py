@@ -40,8 +40,8 @@ ABOUT = {
     ),
     "how-to": ("One task on each page.", "每页解决一个任务。"),
     "models": (
-        "A page for each model: the generative process, a table from symbols to names in the code, settings, limits.",
-        "每个模型有一页：生成过程、从符号到代码名称的对照表、设置和局限。",
+        "One page each: when to use it, equations, a table of symbols and names in the code, settings and limits.",
+        "每个模型有一页：何时使用、公式、从符号到代码名称的对照表、设置和局限。",
     ),
     "reference": (
         "Every public class and function, and every command, with types, shapes, errors, examples and the source.",
