@@ -773,6 +773,8 @@ def test_narrow_tables_break_lines_between_words(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "8")
     print_table(["id", "time"], [["7", "2009-01-01"]])  # too narrow for the word
     assert "2009-01-01" in "".join(line[4:].strip() for line in capsys.readouterr().out.splitlines())
+    print_table([*"abcdef"], [["12", "34", "56", "78", "90", "风"]])  # too narrow for the columns
+    assert capsys.readouterr().out.split() == [*"abcdef", "12", "34", "56", "78", "90", "风"]
     monkeypatch.setenv("COLUMNS", "30")
     sentence = "no document has more of this topic than of the average topic"
     print_table([sentence], [])

@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
@@ -57,7 +57,8 @@ _ELSEWHERE = {
     "resume": "--resume of train",
     "timestamps": "--timestamp of prepare and train",
 }
-_KEPT_WORDS = (32, 16, 12, 8)  # words up to the first of these lengths that fits stay unbroken in a narrow table
+_GAP = 2  # characters between the columns of a table
+_KEPT_WORDS = (32, 16, 12, 8, 4, 2)  # words up to the first of these lengths that fits stay unbroken in a narrow table
 
 _REPLACING = "topicloom.similar"  # an error handler of encodings
 _SIMILAR = {
@@ -390,58 +391,59 @@ def show_topics(topics: list[Topic], numbers: Sequence[int | None] = ()) -> None
 
 def print_table(head: list[str], rows: Iterable[Iterable[str]], n_numbers: int = 0, whole: int | None = None) -> None:
     """Print columns under a head. The first `n_numbers` columns are right-aligned; column `whole` is never broken."""
-    table = Table(*head, box=None, pad_edge=False, header_style="bold")
-    for column in table.columns[:n_numbers]:
-        column.justify = "right"
-    _print(table, head, rows, whole)
+    _print(head, rows, range(n_numbers), whole)
 
 
 def print_evaluation(found: Evaluation) -> None:
     """Print an evaluation as a table with a line for each measure."""
-    table = Table("measure", "value", "settings", box=None, pad_edge=False, header_style="bold")
-    table.columns[1].justify = "right"
-    table.title, table.title_justify, table.title_style = found.title, "left", ""
-    _print(table, [str(column.header) for column in table.columns], found.lines())
+    _print(["measure", "value", "settings"], found.lines(), [1], title=found.title)
 
 
-def _print(table: Table, head: Sequence[str], rows: Iterable[Iterable[str]], whole: int | None = None) -> None:
-    """Add rows to a table, and print it, at most as wide as the terminal."""
+def _print(
+    head: Sequence[str],
+    rows: Iterable[Iterable[str]],
+    numbers: Container[int],
+    whole: int | None = None,
+    title: str | None = None,
+) -> None:
+    """Print columns, at most as wide as the terminal. `numbers` are the columns that are right-aligned."""
     cells = [[_as_printed(printable(cell)) for cell in row] for row in rows]
     console = Console(markup=False, highlight=False)
+    console.width = max(console.width, (_GAP + 2) * len(head) - _GAP)  # two, since some characters are that wide
     widths = _widths([head, *cells], console.width, whole)
-    for column, width in zip(table.columns, widths, strict=True):
-        column.overflow = "fold"  # names may differ only at their ends, so they are not cut
-        column.width = width
+    table = Table(box=None, padding=0, header_style="bold", title=title, title_justify="left", title_style="")
+    for index, (name, width) in enumerate(zip(head, widths, strict=True)):
+        if index:  # a gap is a column of its own: before rich 15, padding takes space at the edges, too
+            table.add_column(width=_GAP)
+        # Names may differ only at their ends, so they are not cut.
+        table.add_column(name, justify="right" if index in numbers else "left", overflow="fold", width=width)
     for row in cells:
-        table.add_row(*row)
+        table.add_row(*[part for cell in row for part in ("", cell)][1:])
     console.print(table)
 
 
-def _widths(rows: Sequence[Sequence[str]], available: int, unbroken: int | None = None) -> list[int | None]:
+def _widths(rows: Sequence[Sequence[str]], available: int, unbroken: int | None = None) -> list[int]:
     """Return the widths of columns whose lines break between words. Long words are broken only if nothing else fits.
-
-    None leaves a width to rich: if everything fits, and if even words of eight characters do not fit.
 
     Args:
         rows: the cells, below the names of the columns.
-        available: the characters of a line.
-        unbroken: a column whose cells stay whole. Its name may be broken.
+        available: the characters of a line, at least two for each column, beside the gaps.
+        unbroken: a column whose cells stay whole if that is possible. Its name may be broken.
     """
     columns = list(zip(*rows, strict=True))
     whole = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     words = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
-    available -= 2 * (len(columns) - 1)  # the gaps between columns
+    available -= _GAP * (len(columns) - 1)
     kept = [[min(word, longest) for word in words] for longest in _KEPT_WORDS]
+    shortest = kept[-1]
     if unbroken is not None:
-        for each in kept:
-            each[unbroken] = max(each[unbroken], *(cell_len(row[unbroken]) for row in rows[1:]), 0)
-    least = next((each for each in kept if sum(each) <= available), None)
-    if sum(whole) <= available or least is None:
-        return [None] * len(columns)
+        cell = max((cell_len(row[unbroken]) for row in rows[1:]), default=0)
+        kept = [[*each[:unbroken], max(each[unbroken], cell), *each[unbroken + 1 :]] for each in kept]
+    least = next((each for each in kept if sum(each) <= available), shortest)
     most = max(whole)
     while sum(widths := [min(wide, max(most, word)) for wide, word in zip(whole, least, strict=True)]) > available:
         most -= 1
-    return [*widths]
+    return widths
 
 
 def print_json(value: Any) -> None:
