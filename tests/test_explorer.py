@@ -28,6 +28,7 @@ from topicloom.reports.explorer.page import (
     covariate_shares,
     largest_shares,
     pack,
+    page_parts,
     period_shares,
     topic_positions,
     unpack,
@@ -221,6 +222,9 @@ def test_shares_by_covariates_are_those_of_the_view(topics, corpus):
     assert "curve" not in shop
     np.testing.assert_allclose(price["curve"]["high"], priced.by("price").curve.high, atol=1e-5)
     assert price["curve"]["values"] == pytest.approx(priced.by("price").curve.values, rel=1e-5)
+    codes = unpack(page_parts(priced, PageOptions())["documents"])[1]["covariates"]  # of the group of each document
+    assert [["", *shop["names"]][code] or None for code in codes[0]] == covariates["shop"]
+    assert [price["names"][code - 1] for code in codes[1]] == [f"{value:g}" for value in covariates["price"]]
 
 
 PORTABLE: list[tuple[str, dict]] = [

@@ -121,7 +121,11 @@ def test_marks_of_missing_values(caplog):
     assert np.isnat(parse_times([*MARKS, "NaT"])).all()
     given = [1.5, *MARKS, "2"]
     texts = ["the cat sat"] * len(given)
-    covariates = {"price": given, "code": ["7", *MARKS, "8"], "country": ["DE", "NA", *["FR"] * (len(given) - 2)]}
+    covariates = {
+        "price": given,
+        "code": ["7", *MARKS, "8"],
+        "country": ["DE", "NA", "", " ", *["FR"] * (len(given) - 4)],
+    }
     corpus = Corpus.from_texts(texts, **OPEN, labels=given, covariates=covariates)
     n_marks = len(MARKS)
     np.testing.assert_array_equal(corpus.covariates["price"], [1.5, *[np.nan] * n_marks, 2])
@@ -129,6 +133,7 @@ def test_marks_of_missing_values(caplog):
     assert corpus.with_labels(["1", *MARKS, "2"]).labels == ["1", *[""] * n_marks, "2"]
     assert corpus.covariates["code"].values() == ["7", *[None] * n_marks, "8"]  # strings are categories
     assert corpus.covariates["country"].names == ("DE", "FR", "NA")  # among words, a mark is a word
+    assert corpus.covariates["country"].values()[:4] == ["DE", "NA", None, None]  # but an empty cell is not
     assert corpus.with_labels(["DE", *MARKS, "FR"]).labels == ["DE", *MARKS, "FR"]
     assert caplog.messages == [
         "the covariate 'code' is taken as a category, because its numbers are strings, such as '7' in document 0; "

@@ -161,8 +161,16 @@ def test_shares_are_shown_by_a_chosen_covariate(browser, page):
     assert min(whites) > 225
     assert min(min(map(int, each.removeprefix("rgb(").removesuffix(")").split(","))) for each in strong) < 130
     assert browser.run("return location.hash").endswith("?by=shop")
+    browser.find(".bars button").click()
+    listed = "[...document.querySelectorAll('#content section[aria-label$=\"shop: north\"] article')]"
+    browser.until(f"{listed}.length === 5")
+    assert all(
+        int(each) % 3 == 0
+        for each in browser.run(f"return {listed}.map((each) => /doc-(\\d+)/.exec(each.textContent)[1])")
+    )
     chosen.select_by_value("price")
     browser.until("document.querySelector('#content figure svg path')")
+    assert not browser.run(f"return {listed}.length")
     browser.driver.back()
     browser.until(f"{names} === 'north,south,west'")
 

@@ -19,6 +19,7 @@ export class Documents {
   readonly labels: Uint8Array | Int32Array | null;
   readonly labelNames: string[];
   readonly times: Float64Array | null; // seconds since 1970
+  readonly groups: Uint8Array[]; // by covariate, the group of each document, counted from 1; 0 for none that is shown
   private readonly ids: string[] | null;
   private readonly rows: Int32Array | null;
 
@@ -34,6 +35,8 @@ export class Documents {
     this.labels = (arrays.labels as Uint8Array | undefined) ?? null;
     this.labelNames = values.labels ?? [];
     this.times = (arrays.times as Float64Array | undefined) ?? null;
+    const codes = arrays.covariates as Uint8Array | undefined;
+    this.groups = Array.from({ length: codes ? codes.length / Math.max(1, this.size) : 0 }, (_, c) => codes!.subarray(c * this.size, (c + 1) * this.size));
     this.ids = values.ids ?? null;
     this.rows = (arrays.rows as Int32Array | undefined) ?? null;
     this.starts = new Uint32Array(this.size + 1);

@@ -346,6 +346,7 @@ def _covariate(name: str, values: Iterable[Any]) -> Covariate:
     if None not in numbers and not (known and are_strings):
         return np.array(numbers, np.float64)
     _warn_of_numbers(name, column, numbers)
+    column = [None if isinstance(value, str) and not value.strip() else value for value in column]  # an empty cell
     if are_marked_numbers(column):
         column = [None if is_mark(value) else value for value in column]
     return _categories(f"the covariate {name!r}", column)

@@ -209,7 +209,7 @@ def page_parts(topics: Topics, options: PageOptions, metrics: Mapping[str, Any] 
         drawn = np.random.default_rng(0).permutation(n_docs)[: options.most_documents]
         chosen = np.sort(drawn)
     parts = {"words": _words_part(topics)}
-    notes: dict[str, Any] = {}
+    notes: dict[str, Any] = {"covariates": covariate_shares(topics)}
     if options.infer and options.api is None:
         try:
             parts["inference"], notes["precision"] = inference_part(topics)
@@ -219,7 +219,7 @@ def page_parts(topics: Topics, options: PageOptions, metrics: Mapping[str, Any] 
             logger.info("the page has no box for new texts: %s", error)
     if options.texts and options.api is None:
         parts["texts"], notes["text_length"], notes["text_kind"] = _texts_part(topics, chosen)
-    parts["documents"] = _documents_part(topics, chosen)
+    parts["documents"] = _documents_part(topics, chosen, notes["covariates"])
     return {"core": _core_part(topics, options, metrics or {}, len(chosen), notes), **parts}
 
 
@@ -252,7 +252,6 @@ def _core_part(
         "tree": [[int(left), int(right), round(float(at), 4)] for left, right, at, _ in tree.linkage],
         "periods": period_shares(topics),
         "classes": class_shares(topics),
-        "covariates": covariate_shares(topics),
         "quality": _quality(metrics, topics.model),
         "tokenizer": tokenizer_settings(topics.model.tokenizer_),
         "map_by": "vectors" if places_by_vectors(topics.corpus.vectors) else "topics",
@@ -267,7 +266,7 @@ def _core_part(
     return pack(values, arrays)
 
 
-def _documents_part(topics: Topics, chosen: Array) -> str:
+def _documents_part(topics: Topics, chosen: Array, covariates: Sequence[Mapping[str, Any]]) -> str:
     documents = topics.documents
     theta = documents.theta[chosen]
     empty = documents.empty[chosen]
@@ -297,6 +296,9 @@ def _documents_part(topics: Topics, chosen: Array) -> str:
         seconds = times.astype("datetime64[s]").astype(np.float64)
         seconds[np.isnat(times)] = np.nan
         arrays["times"] = seconds
+    if covariates:
+        groups = [_groups_by(topics, each["by"], each["names"])[chosen] + 1 for each in covariates]
+        arrays["covariates"] = np.array(groups, np.uint8)  # (C, n): the group of each document, 0 for none that is shown
     return pack(values, arrays)
 
 
@@ -480,18 +482,15 @@ def covariate_shares(topics: Topics) -> list[dict[str, Any]]:
 def _shares_by(topics: Topics, by: str) -> dict[str, Any] | None:
     """Return the shares of topics by class or by a covariate and the words of each group; None if no value is known."""
     from ...corpus.fields import Categories
-    from ...topics.shares import by_covariate, groups_of, words_of_groups
+    from ...topics.shares import by_covariate, words_of_groups
 
     documents = topics.documents
     try:
         found = by_covariate(documents.theta, documents.fields, by, most_groups=_MOST_CLASSES, empty=documents.empty)
-        groups, names = groups_of(documents.fields, by)
     except InputError:
         return None
     values: dict[str, Any] = {"names": found.groups} | _rows(found.shares)
-    place = {name: number for number, name in enumerate(found.groups)}
-    of_group = np.array([*(place.get(name, -1) for name in names), -1], np.intp)  # the last entry is that of no group
-    codes = of_group[groups]
+    codes = _groups_by(topics, by, found.groups)
     known = np.flatnonzero(codes >= 0)
     members = sp.csr_array((np.ones(len(known)), (codes[known], known)), shape=(len(found.groups), len(codes)))
     typical = words_of_groups(sp.csr_array(members @ topics.corpus.counts), topics.written_words, _WORDS_OF_CLASS)
@@ -505,6 +504,16 @@ def _shares_by(topics: Topics, by: str) -> dict[str, Any] | None:
             "high": curve.high.round(5).tolist(),
         }  # fmt: skip
     return values
+
+
+def _groups_by(topics: Topics, by: str, shown: Sequence[str]) -> npt.NDArray[np.intp]:
+    """Return the group of each document (n,), as its place among the groups that are shown; -1 for none of them."""
+    from ...topics.shares import groups_of
+
+    groups, names = groups_of(topics.documents.fields, by)
+    place = {name: number for number, name in enumerate(shown)}
+    of_group = np.array([*(place.get(name, -1) for name in names), -1], np.intp)  # the last entry is that of no group
+    return of_group[groups]
 
 
 def _rows(shares: GroupShares) -> dict[str, Any]:
