@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -195,10 +196,39 @@ def test_a_configuration_is_fitted_saved_and_loaded(kind, tmp_path):
 
 
 def test_overrides_count_more_than_the_paper():
-    model = ETM.as_published(7, learning_rate=0.1, alpha=0.9)
-    assert (model.n_topics, model.learning_rate, model.alpha, model.hidden_size) == (7, 0.1, 0.9, 800)
+    model = ETM.as_published(7, learning_rate=0.1, dropout=0.5)
+    assert (model.n_topics, model.learning_rate, model.dropout, model.hidden_size) == (7, 0.1, 0.5, 800)
     with pytest.raises(SettingError, match="ETM has no setting 'size'"):
         ETM.as_published(size=3)
+
+
+@pytest.mark.parametrize(("kind", "recipe"), [(GMNTM, "published"), (GMNTM, "zll17"), (DirichletVAE, "published")])
+def test_a_width_replaces_the_widths_of_a_recipe(kind, recipe):
+    assert kind.as_published(recipe=recipe).hidden_sizes is not None
+    for width in (64, 128):  # 128 is the default
+        model = kind.as_published(4, recipe=recipe, hidden_size=width, epochs=1, random_state=0)
+        assert (model.hidden_size, model.hidden_sizes) == (width, None)
+    assert kind.as_published(recipe=recipe, hidden_sizes=[9]).hidden_sizes == [9]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "where"),
+    [
+        (ETM, {"alpha": 0.3}, "with `prior='standard'`"),
+        (ETM, {"topic_scale": 0.5}, "with `start_weights='linear'`"),
+        (ETM, {"whiten": "length"}, "without `word_vectors`"),
+        (BATM, {"criterion": "bernoulli"}, "with `reconstruction_weight=0`"),
+        (BATM, {"target": "tfidf"}, "with `reconstruction_weight=0`"),
+        (GSM, {"validation_fraction": 0.2}, "without `patience` and without `schedule='anneal'`"),
+        (GSM, {"recipe": "gsb", "spare_topics": 1.0}, "without `construction='softmax'`"),
+        (ProdLDA, {"recipe": "zeroshot", "encoder_input": "l1"}, "with `encoder_reads='vectors'`"),
+        (WLDA, {"alpha": 0.1, "prior": "gaussian", "noise": 0}, "without `prior='dirichlet'` and without `noise`"),
+        (GMNTM, {"hidden_size": 8, "hidden_sizes": [9]}, "with `hidden_sizes`"),
+    ],
+)
+def test_what_a_recipe_does_not_use_is_refused(kind, settings, where):
+    with pytest.raises(SettingError, match=re.escape(f"has no effect {where}; leave it out, or change that, too")):
+        kind.as_published(4, **settings)
 
 
 def test_a_configuration_can_be_changed_without_changing_the_class():
@@ -451,6 +481,8 @@ def test_a_recipe_on_the_command_line(text):
     assert settings["n_topics"] == 2
     assert (settings["hidden_size"], settings["epochs"], settings["batch_size"]) == (8, 2, 32)
     assert (settings["prior"], settings["activation"], settings["learning_rate"]) == ("standard", "relu", 5e-3)
+    unused = ("--model", "etm", *options, "--out", text.parent / "unused", "--set", "alpha=0.1")
+    refused("train", text, *unused, says=["--set alpha=0.1 has no effect with --set prior=standard; leave it out"])
 
 
 @pytest.mark.parametrize("model", ["loom", "lda"])

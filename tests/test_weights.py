@@ -136,6 +136,7 @@ def without_effect(model, caplog):
         (ProdLDA(**SMALL, temperature=0.1), "`temperature=0.1` has no effect without a `sparsity`"),
         (ETM(**SMALL, whiten="full"), "`whiten='full'` has no effect without `word_vectors`"),
         (GSM(**SMALL, decoder_size=8), "`decoder_size=8` has no effect without `decoder='mlp'`"),
+        (ETM(**SMALL, prior="standard", alpha=0.1), "`alpha=0.1` has no effect with `prior='standard'`"),
         (
             GSM(**SMALL, shares_prior=1.0, learn_shares=False),
             "`shares_prior=1.0` has no effect without `learn_shares`",

@@ -839,10 +839,12 @@ def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Reci
         first = setting.partition("+")[0]
         raise InputError(f"--model {name}: give settings by --set, such as --model {plain} --set {first}")
     kind = model_class(name)
-    if recipe is not Recipe.default:
-        settings = published_settings(kind, recipe.value) | settings
-    model = kind(**from_text(kind, settings))
+    is_published = recipe is not Recipe.default
+    chosen = published_settings(kind, recipe.value, settings) if is_published else settings
+    model = kind(**from_text(kind, chosen))
     check_settings(model)
+    if is_published:
+        model._refuse_without_effect(settings)
     choose_device(model.device)
     return model
 

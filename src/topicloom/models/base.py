@@ -250,18 +250,23 @@ class TopicModel(
             recipe: the paper. "published" is that of the model. Some models also have others: "combined" (CombinedTM)
                 and "zeroshot" (ZeroShotTM), whose documents need vectors, "gsb" and "rsb" (stick-breaking), and "zll17"
                 (Neural_Topic_Models).
-            overrides: settings that differ from the paper.
+            overrides: settings that differ from the paper. A `hidden_size` replaces the paper's `hidden_sizes`.
 
         Raises:
-            SettingError: the model has no such paper, its defaults are those of its paper, or a setting does not exist.
+            SettingError: the model has no such paper, its defaults are those of its paper, a setting does not exist, or
+                it has no effect with those of the paper.
 
         Examples:
             >>> import topicloom as tl
             >>> tl.ProdLDA.as_published(20, recipe="zeroshot").encoder_reads
             'vectors'
         """
-        settings: dict[str, Any] = {"n_topics": n_topics, **published_settings(cls, recipe), **overrides}
-        return cls(**settings)
+        made = cls(**{"n_topics": n_topics} | published_settings(cls, recipe, overrides))
+        made._refuse_without_effect(overrides)
+        return made
+
+    def _refuse_without_effect(self, names: Iterable[str]) -> None:
+        """Raise SettingError if one of these settings, which a user gave beside a recipe, has no effect."""
 
     # Methods that a model defines
 
@@ -1514,27 +1519,30 @@ def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:
     return f"try {', '.join(first)} or {last}" if first else f"try {last}"
 
 
-def published_settings(kind: type[Any], recipe: str = PUBLISHED) -> dict[str, Any]:
+def published_settings(
+    kind: type[Any], recipe: str = PUBLISHED, overrides: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the settings of a paper of a model.
 
     Args:
         kind: the class of the model.
         recipe: "published" for the paper of the model, or one of its further `recipes`.
+        overrides: settings that replace those of the paper.
 
     Raises:
         SettingError: the model has no such paper, or its defaults are those of its paper.
     """
     further: dict[str, dict[str, Any]] = getattr(kind, "recipes", {})
-    if recipe in further:
-        return dict(further[recipe])
-    settings: dict[str, Any] = getattr(kind, "published", {})
-    if recipe != PUBLISHED:
+    settings: dict[str, Any] = further.get(recipe, getattr(kind, "published", {}))
+    if recipe != PUBLISHED and recipe not in further:
         known = [PUBLISHED] * bool(settings) + sorted(further)
         has = f"it has {', '.join(map(repr, known))}" if known else "use its defaults"
         raise SettingError(f"{kind.__name__} has no recipe {recipe!r}; {has}")
     if not settings:
         raise SettingError(f"{kind.__name__} has no published configuration that differs from its defaults; use those")
-    return dict(settings)
+    given = dict(overrides or {})
+    replaced = {"hidden_sizes"} if "hidden_size" in given else set()
+    return {name: value for name, value in settings.items() if name not in replaced} | given
 
 
 def _by_value(model: TopicModel) -> tuple[Callable[[bytes], Any], tuple[bytes]]:

@@ -48,7 +48,7 @@ from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Ra
 from ..training.monitors import CollapseSign
 from .autoencoders import DeterministicNetwork
 from .etm import EmbeddedTopicModel
-from .neural import PLAIN, NeuralTopicModel
+from .neural import PLAIN, NeuralTopicModel, UsedIf
 from .words import Words
 
 # The critic, and the documents that are drawn for it
@@ -268,6 +268,11 @@ class BATM(NeuralTopicModel):
         "critic_steps": 5,
         "learning_rate": 1e-4,
         "epochs": 1000,
+    }
+
+    used_if: ClassVar[UsedIf] = {
+        name: ("with `reconstruction_weight=0`", lambda model: model.reconstruction_weight > 0)
+        for name in ("criterion", "target")
     }
 
     alpha: DirichletParameter = 0.1

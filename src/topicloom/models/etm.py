@@ -260,6 +260,11 @@ class ETM(EmbeddedTopicModel, VariationalTopicModel):
         "epochs": 150,
     }
 
+    used_if: ClassVar[UsedIf] = {
+        "alpha": ("with `prior='standard'`", lambda model: model.prior == "laplace"),
+        "topic_scale": ("with `start_weights='linear'`", lambda model: model.start_weights == "normal"),
+    }
+
     topic_gain: Positive | None = None  # type: ignore[assignment]  # the best factor depends on the word vectors
     prior: Literal["laplace", "standard"] = "laplace"
     alpha: DirichletParameter = 0.3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, fields, replace
@@ -164,6 +164,12 @@ class NeuralTopicModel(TopicModel):
     used_if: ClassVar[UsedIf] = {
         "shares_prior": ("without `learn_shares`", lambda model: model.learn_shares),
         "hidden_size": ("with `hidden_sizes`", lambda model: model.hidden_sizes is None),
+        "encoder_input": ("with `encoder_reads='vectors'`", lambda model: model.encoder_reads != "vectors"),
+        "input_dropout": ("with `encoder_reads='vectors'`", lambda model: model.encoder_reads != "vectors"),
+        "validation_fraction": (
+            "without `patience` and without `schedule='anneal'`",
+            lambda model: model.patience is not None or model.schedule == "anneal",
+        ),
         "code_norm_eps": ("with `code_norm='none'`", lambda model: model.code_norm != "none"),
     }
     uses_validation: ClassVar[bool] = True
@@ -494,6 +500,14 @@ class NeuralTopicModel(TopicModel):
             return {"min_diversity": round((1 + self.min_diversity) / 2, 2)} | helpful
         return helpful
 
+    def _refuse_without_effect(self, names: Iterable[str]) -> None:
+        for name, where_unused in _without_effect(self).items():
+            if name in names:
+                value = getattr(self, name)
+                raise SettingError(
+                    f"`{name}={value!r}` has no effect {where_unused}; leave it out, or change that, too"
+                )
+
     def set_loss(self, network: TopicNetwork) -> None:
         """Set what the loss depends on besides weights. This is called at the start and before each part of a stream.
 
@@ -513,20 +527,25 @@ class NeuralTopicModel(TopicModel):
 
 
 def _warn_of_unused_settings(model: Any) -> None:
-    """Warn of each setting that was changed and has no effect.
+    """Warn of each setting that was changed and has no effect."""
+    if not current().is_first:
+        return
+    default, published = {field.name: field.default for field in fields(model)}, type(model).published
+    for name, where_unused in _without_effect(model).items():
+        value = getattr(model, name)
+        if value not in (default[name], published.get(name, default[name])):
+            logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
+
+
+def _without_effect(model: Any) -> dict[str, str]:
+    """Return the settings that have no effect, and a clause that says where they have none.
 
     Args:
         model: an estimator. Its class and its base classes may each have a mapping `used_if`.
     """
-    if not current().is_first:
-        return
-    default, published = {field.name: field.default for field in fields(model)}, type(model).published
-    for kind in type(model).__mro__:
-        conditions: UsedIf = vars(kind).get("used_if", {})
-        for name, (where_unused, is_used) in conditions.items():
-            value = getattr(model, name)
-            if value not in (default[name], published.get(name, default[name])) and not is_used(model):
-                logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
+    conditions: list[UsedIf] = [vars(kind).get("used_if", {}) for kind in type(model).__mro__]
+    found = {name: condition for each in reversed(conditions) for name, condition in each.items()}
+    return {name: where_unused for name, (where_unused, is_used) in found.items() if not is_used(model)}
 
 
 def _warn_of_a_long_document(corpus: Corpus) -> None:

@@ -56,7 +56,7 @@ from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
 from ..training.monitors import CollapseSign
 from .autoencoders import DeterministicNetwork
-from .neural import PLAIN, NeuralTopicModel
+from .neural import PLAIN, NeuralTopicModel, UsedIf
 from .words import Words
 
 _SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations that match codes to these priors; others have 3
@@ -159,6 +159,13 @@ class WLDA(NeuralTopicModel):
         "learning_rate": 2e-3,
         "beta1": 0.99,
         "epochs": 450,
+    }
+
+    used_if: ClassVar[UsedIf] = {
+        "alpha": (
+            "without `prior='dirichlet'` and without `noise`",
+            lambda model: model.prior == "dirichlet" or model.noise > 0,
+        ),
     }
 
     prior: Literal["dirichlet", "gaussian", "gmm-std", "gmm-ctm", "gmm-batch"] = "dirichlet"
