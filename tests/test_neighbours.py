@@ -108,6 +108,38 @@ def test_vectors_that_single_precision_cannot_tell_apart():
     np.testing.assert_array_equal(VectorIndex.of(vectors).neighbours(6)[0], expected)
 
 
+@pytest.fixture(params=[1, 2])
+def compiled_loops(monkeypatch, request):
+    """Small tiles for the loops that large corpora use, with one thread and with two."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
+    monkeypatch.setattr(module, "TILE", 64)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
+
+
+@pytest.mark.usefixtures("compiled_loops")
+@pytest.mark.parametrize("n_documents", [1, 2, 63, 65, 300])
+def test_compiled_search_agrees_with_brute_force(n_documents):
+    check(clustered(n_documents), 5)
+    check(clustered(n_documents, dtype=np.float32), 5, queries=clustered(70, seed=1, dtype=np.float32))
+
+
+@pytest.mark.usefixtures("compiled_loops")
+@pytest.mark.parametrize("n", [1, 4, 70])
+def test_compiled_search_with_ties_duplicates_and_zeros(n):
+    check(whole(220), n)
+    check(whole(220), n, queries=whole(30, seed=1))
+
+
+@pytest.mark.usefixtures("compiled_loops")
+def test_compiled_search_agrees_bit_for_bit(monkeypatch):
+    vectors = clustered(1500, 64)
+    found = VectorIndex.of(vectors).neighbours(10)
+    monkeypatch.setattr(module, "_FEWEST_PAIRS", 1 << 40)
+    for one, other in zip(found, VectorIndex.of(vectors).neighbours(10), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_equal_documents_are_neighbours_of_each_other():
     vectors = np.array([[1, 2], [5, 1], [1, 2], [1, 2]], np.float16)
     ids, scores = VectorIndex.of(vectors).neighbours(2)

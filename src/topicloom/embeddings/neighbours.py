@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -21,6 +21,7 @@ from ..errors import InputError, SettingError
 from ..nn.execution import without_gradients
 from ..settings import require_whole
 from .proximity import ProximityGraphs
+from .selection import TILE, Selection, keep_best, padded, ranked, ranking_loop
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 Similarities: TypeAlias = npt.NDArray[np.float32]
@@ -30,9 +31,9 @@ logger = logging.getLogger("topicloom")
 METHODS = ("auto", "exact", "approximate")
 _MANY = 200_000  # documents: "auto" searches more of them approximately
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
-_CHUNK = 32  # similarities of which only the greatest is compared at first; divides _BLOCK
 _SPARE = 4  # candidates beyond those wanted, for similarities that single precision cannot tell apart
 _KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are computed once (256 MB)
+_FEWEST_PAIRS = 1 << 25  # pairs of a query and a document for which loading the compiled loops pays
 _FEW = 16  # queries whose similarities with all documents are computed at once
 _SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
@@ -236,7 +237,16 @@ class VectorIndex:
             return
         with without_gradients(), _single_precision():
             symmetric = points.array is documents.array and len(places) == len(documents)
-            candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
+            compiles = self._device.type == "cpu" and len(places) * len(documents) >= _FEWEST_PAIRS
+            loop = Selection.loop() if compiles else None
+            if loop is None:
+                candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
+            else:
+                candidates, floors = self._selected(loop, points, places, documents, wanted, symmetric)
+                if documents.array.size <= _KEPT_NUMBERS:
+                    places, candidates, floors = self._write_exact(
+                        points, places, documents, candidates, floors, wanted, n, ids, similarities
+                    )
             step = max(1, _NUMBERS // (candidates.shape[1] * self.size))
             for start in range(0, len(places), step):
                 part = slice(start, start + step)
@@ -344,12 +354,60 @@ class VectorIndex:
             for first in range(start if symmetric else 0, len(documents), _BLOCK):
                 others = block(first)
                 last = first + len(others)
-                product = _padded(queries) @ _padded(others).T
-                _keep_best(scores[start:end], ids[start:end], product, len(others), first)
+                product = padded(queries) @ padded(others).T
+                keep_best(scores[start:end], ids[start:end], product, len(others), first)
                 if symmetric and first != start:
-                    _keep_best(scores[first:last], ids[first:last], product.T, len(queries), start)
+                    keep_best(scores[first:last], ids[first:last], product.T, len(queries), start)
         floors = scores.amin(1).cpu().numpy() if m < len(documents) else np.full(len(places), -np.inf, np.float32)
         return ids.cpu().numpy(), floors
+
+    def _selected(
+        self, loop: Callable[..., None], points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
+    ) -> tuple[Ids, Similarities]:
+        """Do as `_candidates` by a compiled loop."""
+        m, n_threads = min(wanted + _SPARE, len(documents)), torch.get_num_threads()
+        selection, tile = Selection(loop, len(places), m), torch.empty(TILE * TILE)
+        is_small, kept = len(documents) * self.size <= _KEPT_NUMBERS, dict[int, torch.Tensor]()
+
+        def block(first: int) -> torch.Tensor:
+            if first in kept:
+                return kept[first]
+            units = documents.units(np.arange(first, min(first + TILE, len(documents))), self._device)
+            if is_small:
+                kept[first] = units
+            return units
+
+        for first in range(0, len(documents), TILE):
+            others = block(first)
+            for start in range(0, first + 1 if symmetric else len(places), TILE):
+                queries = block(start) if symmetric else points.units(places[start : start + TILE], self._device)
+                product = tile[: len(queries) * len(others)].view(len(queries), len(others))
+                torch.mm(queries, others.T, out=product)
+                selection.add(product.numpy(), start, first, both_ways=symmetric and start < first, n_threads=n_threads)
+        candidates, floors = selection.finish()
+        return candidates, floors if m < len(documents) else np.full_like(floors, -np.inf)
+
+    def _write_exact(
+        self,
+        points: _Rows,
+        places: Ids,
+        documents: _Rows,
+        candidates: Ids,
+        floors: Similarities,
+        wanted: int,
+        n: int,
+        ids: Ids,
+        similarities: Similarities,
+    ) -> tuple[Ids, Ids, Similarities]:
+        """Write the best candidates of most points by a compiled loop; return the others with their candidates."""
+        loop = ranking_loop()
+        assert loop is not None  # because the other loop could be compiled
+        of_documents = documents.single(), documents.lengths
+        of_points = of_documents if points.rows is documents.rows else (points.single(), points.lengths)
+        found = ranked(loop, of_points, places, of_documents, candidates)
+        is_sure = found.is_exact & (floors + self._error < found.cosines[:, wanted - 1])
+        self._write_sorted(places[is_sure], found.documents[is_sure], found.cosines[is_sure], n, ids, similarities)
+        return places[~is_sure], candidates[~is_sure], floors[~is_sure]
 
     def _search_among_equals(
         self,
@@ -391,16 +449,22 @@ class VectorIndex:
         self, places: Ids, near: Ids, scores: Similarities, n: int, ids: Ids, similarities: Similarities
     ) -> None:
         """Replace candidates, which stand for equal vectors, by their documents, and write the best n in order."""
-        if not len(places):
-            return
-        groups = self._groups
-        order = np.lexsort((near, -scores), axis=1)[:, :n]
+        order = np.lexsort((near, -scores), axis=1)
         near, scores = np.take_along_axis(near, order, 1), np.take_along_axis(scores, order, 1)
+        self._write_sorted(places, near, scores, n, ids, similarities)
+
+    def _write_sorted(
+        self, places: Ids, near: Ids, scores: Similarities, n: int, ids: Ids, similarities: Similarities
+    ) -> None:
+        """Do as `_write` with candidates that are sorted."""
+        groups, near, scores = self._groups, near[:, :n], scores[:, :n]
         sizes = np.where(np.isneginf(scores), 0, np.minimum(groups.sizes[near], n))  # (Q, up to n)
-        if (sizes == 1).all():
-            width = near.shape[1]
-            ids[places, :width], similarities[places, :width] = groups.first[near], scores
+        is_single, width = (sizes == 1).all(axis=1), near.shape[1]
+        some = places[is_single]
+        ids[some, :width], similarities[some, :width] = groups.first[near[is_single]], scores[is_single]
+        if is_single.all():
             return
+        places, near, scores, sizes = (each[~is_single] for each in (places, near, scores, sizes))
         total = sizes.sum(axis=1)
         row = np.repeat(np.arange(len(places)), total)
         flat, ends = sizes.ravel(), np.cumsum(sizes)
@@ -432,6 +496,11 @@ class _Rows(NamedTuple):
         """Return the rows at some places, scaled to length 1: float32."""
         part = _double(self.array[self.rows[places]]) / self.lengths[places, None]
         return torch.from_numpy(part.astype(np.float32)).to(device)
+
+    def single(self) -> npt.NDArray[np.float32]:
+        """Return all rows in single precision, which holds both types of vectors exactly."""
+        chosen = self.array if len(self.rows) == len(self.array) else self.array[self.rows]
+        return torch.from_numpy(np.ascontiguousarray(chosen)).float().numpy()
 
 
 class _Groups(NamedTuple):
@@ -530,57 +599,6 @@ def _cosines(points: _Rows, queries: Ids, documents: _Rows, near: Ids) -> Simila
 
 def _blank(rows: int, n: int) -> tuple[Ids, Similarities]:
     return np.full((rows, n), -1), np.zeros((rows, n), np.float32)
-
-
-def _padded(rows: torch.Tensor) -> torch.Tensor:
-    """Append rows of zeros up to a whole number of chunks."""
-    return torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % _CHUNK))
-
-
-def _keep_best(scores: torch.Tensor, ids: torch.Tensor, product: torch.Tensor, n_columns: int, first: int) -> None:
-    """Keep the best of some (Q, m) scores and of a block of new ones, in place; the last score of a row is the least.
-
-    Args:
-        scores, ids: (Q, m); -inf where there is none yet.
-        product: (at least Q, at least n_columns) new scores, of documents first, first + 1 ...; with padding.
-    """
-    n_rows, m = scores.shape
-    # Column c is in chunk c % n_chunks. Both ways compare neighbours in memory with one instruction.
-    n_chunks = product.shape[1] // _CHUNK
-    chunks = product.unflatten(1, (_CHUNK, n_chunks))
-    greatest = chunks.amax(1) if product.is_contiguous() else product.T.unflatten(0, (_CHUNK, n_chunks)).amax(0).T
-    floor = scores[:, -1]
-    if bool(torch.isinf(floor).any()):
-        if n_columns % _CHUNK or n_chunks < m:
-            both = torch.cat([scores, product[:n_rows, :n_columns]], 1)
-            best, place = both.topk(m)
-            columns = torch.arange(first, first + n_columns, device=ids.device).expand(n_rows, -1)
-            ids.copy_(torch.cat([ids, columns], 1).gather(1, place))
-            scores.copy_(best)
-            return
-        # The m best chunks have m scores that are no less than this; the floor itself is one of them.
-        floor = greatest[:n_rows].topk(m).values[:, -1]
-        floor = floor.nextafter(torch.full_like(floor, -torch.inf))
-    row, chunk = (greatest[:n_rows] > floor[:, None]).nonzero().T
-    found = chunks[row, :, chunk]
-    hit, turn = (found > floor[row, None]).nonzero().T
-    row, column, score = row[hit], turn * n_chunks + chunk[hit], found[hit, turn]
-    real = column < n_columns
-    row, column, score = row[real], column[real], score[real]
-    if not len(row):
-        return
-    counts = torch.bincount(row, minlength=n_rows)
-    changed = counts.nonzero()[:, 0]
-    within = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
-    place = torch.zeros_like(counts)
-    place[changed] = torch.arange(len(changed), device=row.device)
-    width = m + int(counts.max())
-    new_scores = torch.full((len(changed), width), -torch.inf, device=scores.device)
-    new_ids = torch.zeros((len(changed), width), dtype=torch.int64, device=scores.device)
-    new_scores[:, :m], new_ids[:, :m] = scores[changed], ids[changed]
-    new_scores[place[row], m + within], new_ids[place[row], m + within] = score, column + first
-    best, kept = new_scores.topk(m)
-    scores[changed], ids[changed] = best, new_ids.gather(1, kept)
 
 
 def _complete(near: npt.NDArray[Any], scores: Similarities) -> None:
