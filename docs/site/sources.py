@@ -82,6 +82,7 @@ WORDS = {
     "every": ("a table of all models, and the one to begin with", "所有模型的一览表，以及从哪个开始"),
     "code": ("Programs", "示例程序"),
     "cli": ("The command line", "命令行"),
+    "class": ("In the reference, with all settings explained: ", "参考文档（说明全部设置）："),
     "terms": ("Terms and lists of pages", "术语和页面列表"),
 }
 RENAMED = {"readme": "quick", "reference/terms": "terms"}  # pages whose titles say little outside the repository
@@ -214,7 +215,11 @@ def contents(language: str) -> dict[str, list[Group]]:
     groups["reference"].insert(0, Group(say(WORDS["terms"], language), [("reference/terms", "")]))
     groups["reference"].insert(0, Group(say(WORDS["cli"], language), lines))
     placed.add("reference/terms")
-    add("evidence", say(WORDS["measured"], language), all_in("evidence", "evidence/measurements"))
+    pages = [name for name, _ in all_in("evidence", "evidence/measurements")]
+    first = [page for page in ("evidence/measurements", *measurements()) if page in pages]
+    rest = [page for page in pages if page not in first]
+    about = measurements() if language == "en" else {}  # these pages are in English
+    add("evidence", say(WORDS["measured"], language), [(name, about.get(name, "")) for name in first + rest])
     add("project", say(TITLES["project"], language), all_in("project"))
     rest = [(name, "") for name in names.values() if name not in placed | {"index"}]
     add("how-to", say(TITLES["how-to"], language), rest)
@@ -244,6 +249,21 @@ def summaries(language: str) -> dict[str, str]:
     text = source_of("docs/all-models.md", language).read_text("utf-8")
     rows = re.findall(r"^\| `\w+` \| (.*) \| \w \| \[.*?\]\((.*?)\) \|$", text, re.MULTILINE)
     return {page: words for words, target in reversed(rows) if (page := name_of(target, "docs"))}
+
+
+@cache
+def measurements() -> dict[str, str]:
+    """Return what each page of a measurement is about: the words before its link in benchmarks/README.md."""
+    text = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| .* \| ([^\[|]*): \[\w+\.md\]\(([\w./]+\.md)\)", text, re.MULTILINE)
+    return {page: words for words, target in rows if (page := name_of(target, "benchmarks"))}
+
+
+def classes_of(page: str) -> list[str]:
+    """Return the models that a page describes."""
+    text = (ROOT / "docs" / "all-models.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\(models/(\w+)\.md\) \|$", text, re.MULTILINE)
+    return [name for name, its in rows if f"models/{its}" == page]
 
 
 def name_of(target: str, folder: str) -> str | None:
@@ -340,6 +360,9 @@ class Writer:
             if note:
                 text = re.sub(r"\A(# .*\n)", rf"\1\n{note}\n", text)
             text = self.relinked(text, source, name)
+            if models := classes_of(name):
+                links = say((", ", "、"), self.language).join(f"[{each}](../reference/{each}.md)" for each in models)
+                text = text.replace("\n## ", f"\n{say(WORDS['class'], self.language)}{links}\n\n## ", 1)
             if name in RENAMED:
                 text = re.sub(r"\A# .*", f"# {say(WORDS[RENAMED[name]], self.language)}", text)
             if name == "index":
