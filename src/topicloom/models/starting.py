@@ -5,7 +5,7 @@ and theta has hardly any gradient as long as topics are alike. With titles, this
 Therefore spherical k-means first clusters the documents, as vectors of log(1 + x) idf with unit length (Dhillon & Modha
 2001, "Concept Decompositions for Large Sparse Text Data using Clustering"). It starts like k-means++ (Arthur &
 Vassilvitskii 2007). Topics start at the words of the clusters, and the encoder learns to tell the clusters apart. Then
-both are trained by the loss of the model. docs/start.md has the figures.
+both are trained by the loss of the model. docs/lab/start.md has the figures.
 
 If a model has only as many topics as the texts, several of its topics soon divide a large topic of the texts, and two
 rare topics share one. With spare topics, rare topics get a place of their own. Duplicates of the large topic are then
