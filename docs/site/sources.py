@@ -361,7 +361,8 @@ class Writer:
                 text = re.sub(r"\A(# .*\n)", rf"\1\n{note}\n", text)
             text = self.relinked(text, source, name)
             if models := classes_of(name):
-                links = say((", ", "、"), self.language).join(f"[{each}](../reference/{each}.md)" for each in models)
+                pages = [f"{{doc}}`{each} </{api_names()[f'topicloom.{each}'][0]}>`" for each in models]
+                links = say((", ", "、"), self.language).join(pages)
                 text = text.replace("\n## ", f"\n{say(WORDS['class'], self.language)}{links}\n\n## ", 1)
             if name in RENAMED:
                 text = re.sub(r"\A# .*", f"# {say(WORDS[RENAMED[name]], self.language)}", text)
