@@ -114,9 +114,9 @@ def latent_space(names: Names) -> None:
 
 
 def sparsity(names: Names) -> None:
-    _, small, large, knobs = names["inferred"].values()  # topics above 5 %, second share / largest share
-    assert small[0] < 2.5 < knobs[0] < 4.5 < large[0]
-    assert small[1] < min(large[1], knobs[1])
+    _, small, large, both = names["inferred"].values()  # topics above 5 %, second share / largest share
+    assert small[0] < 2.5 < both[0] < 4.5 < large[0]
+    assert small[1] < min(large[1], both[1])
     noise, seen = names["coherence"].values()
     assert noise + 0.2 < seen
     assert names["share"] < 0.05
@@ -132,7 +132,7 @@ def gibbs(names: Names) -> None:
 
 
 def judging(names: Names) -> None:
-    npmi, c_v, diversity, stability, coverage = names["table"].T  # of the model and of the four recipes
+    npmi, c_v, diversity, stability, coverage = names["table"].T  # of the model and of the four other kinds of lists
     assert npmi.argmax() == 1
     assert npmi[3] == -1
     assert c_v[3] > 0.9 * c_v[0]

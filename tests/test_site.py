@@ -64,3 +64,9 @@ def test_pages_load_nothing_from_other_hosts():
     assert loaded.search('<script async src="https://cdn.example/x.js">')
     assert loaded.search('<link href="//fonts.example/x.css" rel="stylesheet">')
     assert not loaded.search('<a href="https://doi.org/1">')
+
+
+def test_pages_of_models_and_measurements_are_described():
+    assert sources.classes_of("models/batm") == ["BATM", "GaussianBATM"]
+    measured = next(group for group in sources.contents("en")["evidence"] if group.title == "Measurements")
+    assert all(words for page, words in measured.pages if page != "evidence/measurements")
