@@ -2,23 +2,28 @@
 
     python tests/install/smoke.py FOLDER [EXTRA ...]
 
-The extras are those that were installed. Whatever needs another one has to end in a MissingExtraError that names it.
+The extras are those that were installed. Whatever needs another one has to end in one sentence with the command that
+installs it, in Python and on the command line.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from typer.testing import CliRunner
 
 import topicloom as tl
+from topicloom.cli import app
 from topicloom.embeddings.neighbours import VectorIndex
 from topicloom.errors import MissingExtraError
-from topicloom.text import read
+from topicloom.text import TextEncoder, read
 
 PETS, MONEY = "the cat chased the dog and the dog chased the cat", "the bank raised rates and the stocks of banks fell"
 TEXTS = [PETS, MONEY] * 30
@@ -86,12 +91,46 @@ def fast() -> None:
     importlib.import_module("numba")
 
 
-def encoders(module: str, package: str, extra: str) -> None:
-    """Models come from elsewhere, so the package alone is tried."""
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *sorted(set(f"{PETS} {MONEY}".split()))]
+
+
+def tokenizer() -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    return made
+
+
+def static(folder: Path) -> None:
+    """A model of four numbers for each word."""
+    place = folder / "static"
+    place.mkdir()
     try:
-        importlib.import_module(module)
+        from model2vec import StaticModel
+
+        StaticModel(np.eye(len(WORDS), 4, dtype=np.float32) + 1, tokenizer()).save_pretrained(str(place))
     except ImportError:
-        raise MissingExtraError.of("this encoder", package, extra) from None
+        pass
+    assert TextEncoder.of(f"model2vec:{place}").encode(TEXTS).shape == (len(TEXTS), 4)
+
+
+def sentence(folder: Path) -> None:
+    """A transformer of one small layer."""
+    place, bert = folder / "sentence", folder / "bert"
+    place.mkdir()
+    try:
+        from sentence_transformers import SentenceTransformer
+        from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+        names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+        PreTrainedTokenizerFast(tokenizer_object=tokenizer(), model_max_length=32, **names).save_pretrained(bert)
+        sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+        BertModel(BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, **sizes)).save_pretrained(bert)
+        SentenceTransformer(str(bert), device="cpu").save(str(place))
+    except ImportError:
+        pass
+    assert TextEncoder.of(f"sentence-transformers:{place}").encode(TEXTS).shape == (len(TEXTS), 8)
 
 
 def ray() -> None:
@@ -112,8 +151,8 @@ def probes(folder: Path) -> dict[str, Callable[[], object]]:
         "clouds": lambda: tl.figures.draw(topics(), "clouds"),
         "maps": lambda: tl.figures.draw(topics(), "map", projection="umap"),
         "vectors": lambda: tl.train_word_vectors(corpus(), size=8, epochs=1),
-        "sentence": lambda: encoders("sentence_transformers", "sentence-transformers", "sentence"),
-        "static": lambda: encoders("model2vec", "model2vec", "static"),
+        "sentence": lambda: sentence(folder),
+        "static": lambda: static(folder),
         "neighbours": lambda: VectorIndex.of(np.eye(4, dtype=np.float32), "approximate").neighbours(1),
         "tune": lambda: tl.tune(corpus(), "gsm:epochs=1", 2, trials=1),
         "serve": lambda: service(folder),
@@ -129,11 +168,33 @@ IMPLIED = {
     "maps": ["viz"],
     "all": [extra for extra in probes(Path()) if extra not in _ENCODERS],
 }
+COMMANDS = {  # what needs an extra on the command line, in the folder of the run
+    "zh": ("prepare", "news.txt", "--language", "zh", "--out", "zh"),
+    "intl": ("prepare", "news.txt", "--language", "ja", "--out", "ja"),
+    "lemmas": ("prepare", "news.txt", "--language", "en", "--lemmatise", "--out", "lemmas"),
+    "io": ("prepare", "news.parquet", "--out", "parquet"),
+    "documents": ("prepare", "news.docx", "--out", "docx"),
+    "viz": ("figures", "run", "--out", "pictures"),
+    "clouds": ("figures", "run", "--kind", "clouds", "--out", "clouds"),
+    "sentence": (
+        "prepare",
+        "news.txt",
+        "--language",
+        "en",
+        "--encoder",
+        "sentence-transformers:nothing",
+        "--out",
+        "sentence",
+    ),
+    "static": ("prepare", "news.txt", "--language", "en", "--encoder", "model2vec:x", "--out", "of-x"),
+    "tune": ("tune", "news.txt", "--language", "en", "--max-df", "1.0", "--out", "tuned"),
+    "serve": ("serve", "run", "--port", "0"),
+    "ray": ("prepare", "news.txt", "--language", "en", "--cluster", "local", "--out", "ray"),
+}
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    whole = [sys.executable, "-P", "-m", "topicloom", *map(str, arguments)]
-    return subprocess.run(whole, capture_output=True, text=True)
+def command(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def core(folder: Path) -> None:
@@ -143,32 +204,26 @@ def core(folder: Path) -> None:
     theta = tl.load(folder / "model").transform(TEXTS[:3])
     np.testing.assert_array_equal(theta, model.transform(TEXTS[:3]))
     np.testing.assert_allclose(theta.sum(axis=1), 1, atol=1e-6)
-    (folder / "news.txt").write_text("\n".join(TEXTS), encoding="utf-8")
-    for arguments in (
-        (
-            "train",
-            folder / "news.txt",
-            "--language",
-            "en",
-            "--topics",
-            2,
-            "--epochs",
-            2,
-            "--max-df",
-            1.0,
-            "--out",
-            folder / "run",
-        ),
-        ("topics", folder / "run"),
-        ("infer", folder / "run", folder / "news.txt", "--out", folder / "theta.csv"),
-    ):
-        done = command(*arguments)
-        assert done.returncode == 0, done.stderr
-    assert (folder / "run" / "explorer.html").is_file()
-    assert len((folder / "theta.csv").read_text(encoding="utf-8").splitlines()) == len(TEXTS) + 1
+    news, run, shares = folder / "news.txt", folder / "run", folder / "theta.csv"
+    news.write_text("\n".join(TEXTS), encoding="utf-8")
+    done = command("train", news, "--language", "en", "--topics", 2, "--epochs", 2, "--max-df", 1.0, "--out", run)
+    assert done.exit_code == 0, done.output
+    done = command("infer", run, news, "--out", shares)
+    assert done.exit_code == 0, done.output
+    whole = subprocess.run([sys.executable, "-P", "-m", "topicloom", "topics", run], capture_output=True, text=True)
+    assert whole.returncode == 0, whole.stderr
+    assert (run / "explorer.html").is_file()
+    assert len(shares.read_text(encoding="utf-8").splitlines()) == len(TEXTS) + 1
     refused = command("train", folder / "nothing.txt", "--out", folder / "none")
-    assert refused.returncode == 2
-    assert "Traceback" not in refused.stderr
+    assert refused.exit_code == 2, refused.output
+
+
+def named(extra: str, said: str, installed: set[str]) -> str:
+    """Check that a sentence ends in the command that installs what `extra` still lacks, and return it."""
+    lacks = [each for each in (*IMPLIED.get(extra, ()), extra) if each not in installed]
+    assert "\n" not in said, said
+    assert any(said.endswith(f": pip install 'topicloom[{each}]'") for each in lacks), said
+    return said
 
 
 def main() -> None:
@@ -180,10 +235,18 @@ def main() -> None:
             probe()
             outcome = "works"
         except MissingExtraError as error:
-            outcome = str(error)
-            if extra in installed or "pip install 'topicloom[" not in outcome:
-                raise
+            outcome = named(extra, str(error), installed)
         print(f"  {extra}: {outcome}")
+    (folder / "news.parquet").touch()
+    (folder / "news.docx").touch()
+    os.chdir(folder)
+    for extra, arguments in COMMANDS.items():
+        if extra not in installed:
+            done = command(*arguments)
+            said = done.stderr.splitlines()[-1]
+            assert done.exit_code == 2, (extra, done.output)
+            assert said.startswith("topicloom: error: "), said
+            print(f"  topicloom {' '.join(arguments)}: {named(extra, said, installed)}")
 
 
 if __name__ == "__main__":
