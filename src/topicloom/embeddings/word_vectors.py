@@ -80,7 +80,7 @@ class WordVectors:
             worst = int((~np.isfinite(given)).any(1).argmax())
             raise InputError(f"the vector of {self.words[worst]!r} contains a number that is not finite; correct it")
         stored = stored_vectors(given, lambda row: f"the vector of {self.words[row]!r}")
-        self.vectors: Floats = np.array(stored, np.float32, copy=None if stored is not given else True)
+        self.vectors: Floats = stored.astype(np.float32, copy=stored is given)
         self._places = {word: place for place, word in enumerate(self.words)}
         if len(self._places) < len(self.words):
             twice = next(word for place, word in enumerate(self.words) if self._places[word] != place)
