@@ -360,6 +360,7 @@ class Writer:
             if note:
                 text = re.sub(r"\A(# .*\n)", rf"\1\n{note}\n", text)
             text = self.relinked(text, source, name)
+            text = outside_code(text, lambda part: part.replace(" ± ", "\u00a0±\u00a0"))  # on one line in narrow cells
             if models := classes_of(name):
                 pages = [f"{{doc}}`{each} </{api_names()[f'topicloom.{each}'][0]}>`" for each in models]
                 links = say((", ", "、"), self.language).join(pages)
