@@ -1,6 +1,6 @@
 """Pictures: what they show and say. How they look is for eyes."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -45,6 +45,25 @@ def test_loss_curve_gives_every_scale_a_panel(epochs):
     assert panels(figures.loss_curve(rows("loss", epochs=epochs))) == [["loss"]]
 
 
+def inside(axes):
+    """Whether all names in a panel are within it, and none of them lies on another one."""
+    axes.figure.canvas.draw()
+    box, names = axes.get_window_extent(), [text.get_window_extent().padded(-0.5) for text in axes.texts]
+    apart = all(not a.overlaps(b) for a, b in combinations(names, 2))
+    return apart and all(box.x0 <= each.x0 and each.x1 <= box.x1 for each in names)
+
+
+def test_names_of_events_stay_in_their_panel():
+    for n_epochs, full, language in ((30, 2, "en"), (26, 7, "zh"), (290, 2, "en")):
+        history = [
+            {"epoch": epoch, "loss": 9e5 - epoch, "reconstruction": 9e5, "divergence": 3.0,
+             "divergence_weight": min(1.0, epoch / full), "n_topics": 20 - 4 * (epoch >= 9),
+             "stage": "pretraining" if epoch < 4 else "training"}
+            for epoch in range(1, n_epochs + 1)
+        ]  # fmt: skip
+        assert inside(figures.loss_curve(history, language=language).axes[0])
+
+
 def test_loss_curve_compares_epochs_at_full_weight():
     """The weight of the divergence rises until epoch 3, and topics are removed after epochs 2 and 4."""
     history = [
@@ -57,11 +76,12 @@ def test_loss_curve_compares_epochs_at_full_weight():
     assert panels(figure) == [["reconstruction + divergence", "reconstruction"], ["loss"], ["divergence"]]
     assert first.lines[0].get_ydata().tolist() == [12.0, 10.0, 8 + 4 / 3, 9.0, 8.8]
     labels = {round(text.get_position()[0], 1): text.get_text().strip() for text in first.texts}
-    assert labels == {2.5: "full weight, 26 topics left", 4.5: "20 topics left"}
+    assert labels == {2.5: "full weight\n26 topics left", 4.5: "20 topics left"}
     dotted = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes]
     assert dotted == [[2.5, 4.5]] * 3
     longer = figures.loss_curve([*history, {**history[-1], "epoch": 300}]).axes[0]
-    assert not longer.texts  # left of the events there is no room for their names
+    assert [text.get_text() for text in longer.texts] == ["20 topics left"]  # right of its line, where there is room
+    assert inside(longer)
     assert sum(line.get_linestyle() == ":" for line in longer.lines) == 2
     titles, note = said(figure)
     assert "so that epochs can be compared" in titles[0]

@@ -51,9 +51,9 @@ _WIDTH = 7.5  # inches
 _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a line of the note below all panels
 # Characters in a line of an axis label; a Chinese one counts as two.
 _LABEL_CHARACTERS: dict[Language, int] = {"en": 24, "zh": 28}
-_ROOM_FOR_EVENTS = 0.6  # as a share of the heights of the lines
-_STAGE_NAME_WIDTH = 0.1  # as a share of the width of a panel
-_EVENT_NAME_WIDTH = 0.02  # the least distance of an event from the left edge that leaves room for its name, likewise
+_ROOM_FOR_EVENTS, _ROOM_FOR_LEGEND = 1.0, 0.3  # below and above the lines, as shares of their heights
+_STAGE_NAME_WIDTH, _STAGE_NAME_HEIGHT = 0.13, 0.1  # as shares of the width and the height of a panel
+_EVENT_NAME_WIDTH = 0.02  # of each line of an event's name, likewise
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
 
 
@@ -132,7 +132,7 @@ def _events(history: Sequence[Row], language: Language) -> dict[float, str]:
     for before, row in pairwise(history):
         if row.get("n_topics", 0) < before.get("n_topics", 0):
             events.setdefault(row["epoch"] + 0.5, []).append(words.TOPICS_LEFT(language, n=row["n_topics"]))
-    return {place: ", ".join(labels) for place, labels in sorted(events.items())}
+    return {place: "\n".join(labels) for place, labels in sorted(events.items())}
 
 
 def collapse_curve(
@@ -302,7 +302,7 @@ def _by_epoch(
     all_axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
     _mark_stages(all_axes, history, language)
-    _mark_events(all_axes, events or {})
+    _mark_events(all_axes, events or {}, _boundaries(history))
     if below:
         figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
     set_fonts(figure, fonts_for(characters(language), font))
@@ -311,11 +311,10 @@ def _by_epoch(
 
 def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Language) -> None:
     """Draw a dashed line where one stage of training ends and the next one starts; name both in the first panel."""
-    epochs = _epochs(history)
-    boundaries = [
-        (stage_name(before, language), stage_name(after, language), (epochs[number - 1] + epochs[number]) / 2)
-        for before, after, number in changes_of_stage(history)
+    names = [
+        (stage_name(before, language), stage_name(after, language)) for before, after, _ in changes_of_stage(history)
     ]
+    boundaries = [(*pair, place) for pair, place in zip(names, _boundaries(history), strict=True)]
     if boundaries and all_axes[0].get_yscale() == "linear":
         low, high = all_axes[0].get_ylim()
         all_axes[0].set_ylim(low - 0.12 * (high - low), high)  # room for the names
@@ -332,21 +331,46 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Lan
             )
 
 
-def _mark_events(all_axes: Sequence[Axes], events: Mapping[float, str]) -> None:
-    """Draw a dotted line at each event, and name it at the foot of the first panel, if there is room left of it."""
+def _boundaries(history: Sequence[Row]) -> list[float]:
+    """Return the places on the axis of epochs where one stage of training ends and the next one starts."""
+    epochs = _epochs(history)
+    return [(epochs[number - 1] + epochs[number]) / 2 for _, _, number in changes_of_stage(history)]
+
+
+def _mark_events(all_axes: Sequence[Axes], events: Mapping[float, str], boundaries: Sequence[float]) -> None:
+    """Draw a dotted line at each event, and name it at the foot of the first panel.
+
+    A name is left of its line, or right of it if there is no room on the left. It is left out if neither has room. The
+    boundaries of stages have names of their own.
+    """
     left, right = all_axes[0].get_xlim()
-    named = {place for place in events if place - left > _EVENT_NAME_WIDTH * (right - left)}
-    if named:
-        low, high = all_axes[0].get_ylim()
-        all_axes[0].set_ylim(low - _ROOM_FOR_EVENTS * (high - low), high)
+    taken: list[tuple[float, float]] = []
+
+    def is_free(start: float, end: float) -> bool:
+        crosses = any(start <= each <= end for each in boundaries) or any(start < each < end for each in events)
+        return (
+            left <= start and end <= right and not crosses and all(end <= low or high <= start for low, high in taken)
+        )
+
+    named = []
     for place, label in events.items():
         for axes in all_axes:
             axes.axvline(place, color=GREY, linestyle=":", linewidth=1)
-        if place in named:
-            all_axes[0].text(
-                place, 0.03, label, transform=all_axes[0].get_xaxis_transform(),
-                rotation=90, ha="right", va="bottom", color=GREY, fontsize=7,
-            )  # fmt: skip
+        width = _EVENT_NAME_WIDTH * (right - left) * (label.count("\n") + 1)
+        sides = {"right": (place - width, place), "left": (place, place + width)}
+        side = next((side for side, span in sides.items() if is_free(*span)), None)
+        if side is not None:
+            taken.append(sides[side])
+            named.append((place, label, side))
+    if named:
+        low, high = all_axes[0].get_ylim()
+        all_axes[0].set_ylim(low - _ROOM_FOR_EVENTS * (high - low), high + _ROOM_FOR_LEGEND * (high - low))
+        all_axes[0].legend(frameon=False, fontsize=9, loc="upper right", ncols=2)  # it could lie on the names
+    for place, label, side in named:
+        all_axes[0].text(
+            place, 0.03 + _STAGE_NAME_HEIGHT * bool(boundaries), label, transform=all_axes[0].get_xaxis_transform(),
+            rotation=90, ha=side, va="bottom", color=GREY, fontsize=7,
+        )  # fmt: skip
 
 
 def _line(axes: Axes, history: Sequence[Row], name: str, language: Language) -> None:
