@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -205,6 +206,29 @@ def all_jobs(parts: list[str], only: str) -> list[jobs.Job]:
     return list(unique.values())
 
 
+def stored(out: Path) -> list[dict[str, Any]]:
+    """Return the results of the page: those of `all_jobs`, and fits of other lengths until the present ones are made.
+
+    The lengths of a model's fits end with its default, which may have changed since the fits of a curve were made.
+    """
+    present = all_jobs(list(PARTS), "")
+    rows = jobs.latest(out, present)
+    done, wanted = Counter(map(_curve, rows)), Counter(map(_curve, present))
+    names = {name for job in present for name in job}
+    earlier = [
+        {name: row[name] for name in names if name in row}
+        for row in jobs.read(out)
+        if row.get("part") in ("curves", "ends") and done[_curve(row)] < wanted[_curve(row)]
+    ]
+    return rows + jobs.latest(
+        out, [job for number, job in enumerate(earlier) if job not in [*present, *earlier[:number]]]
+    )
+
+
+def _curve(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["part"], row["system"], row.get("corpus", "")
+
+
 def fits(lengths: dict[str, list[int]], name: str) -> list[str]:
     """Return the epochs of each fit of a system: one fit for each length, or one of which snapshots are kept."""
     whole = SYSTEMS[name].package in ("topicloom", "topica")
@@ -225,7 +249,7 @@ def main() -> None:
     corpus_folder(options.shared, {"part": "epochs"})  # the page counts the tokens of 20 Newsgroups
     import speed_page
 
-    speed_page.write(jobs.latest(options.out, all_jobs(list(PARTS), "")), PAGE)
+    speed_page.write(stored(options.out), PAGE)
 
 
 if __name__ == "__main__":
