@@ -29,14 +29,23 @@ introduced after its first results on seeds 0 to 2 had been read. Seeds 3 and 4 
 their default settings, and as many topics as were planted; "ProdLDA 60 epochs" has `epochs=60` and
 `weight_decay=1e-4`. `make bench-other-shares` writes this page.
 
-Documents are drawn from LDA. Shares are drawn from Dirichlet(a) with a between .5 and 1, except those of "steep". Theta
-is drawn from Dirichlet(concentration times shares): a small concentration gives each document a single topic.
+Documents are drawn from LDA. Shares are drawn from Dirichlet(a) with a between .5 and 1, except those of "steep" and
+equal ones. Theta is drawn from Dirichlet(concentration times shares): a small concentration gives each document a
+single topic.
 
 """
 FOOT = """
 Each cell has the correlation of the planted and the found shares (mean over seeds), and how many topics with at least
 3 % of the tokens were not found (total variation distance of .3 or more). The last two columns have the mean of the
 correlations and the sum of topics that were not found.
+"""
+EQUAL = """
+## Rare words, few tokens and equal shares
+
+Where all words are rare and documents have few tokens, a model may give one topic a large part of everything, although
+all topics are equally large. Nothing was chosen on these corpora either. Each cell has the largest share that the model
+finds (mean over seeds), and how many times an equal share this is.
+
 """
 
 
@@ -55,6 +64,8 @@ class Kind:
     concentration: float
     are_lognormal: bool = False  # lengths
     are_zipf: bool = False  # words of topics
+    are_equal: bool = False  # shares
+    median: float = 40  # of lognormal lengths, with equal shares
     decay: float = 0.0  # the topic of rank r has a share in proportion to r ** -decay
 
 
@@ -66,6 +77,9 @@ KINDS = {
     "few long": Kind("few long documents", 12, 250, 1500, 800, 800, 0.05, 0.25, 2.0),
     "titles": Kind("many titles", 15, 20000, 2000, 6, 12, 0.03, 0.1, 0.5),
     "many topics": Kind("topics of few words", 30, 4000, 4000, 40, 159, 0.02, 0.2, 1.0, False, True),
+    "rare words": Kind("equal shares", 15, 2500, 4000, 1, 60, 0.05, 0.0, 1.0, True, False, True, 6),
+    "30 rare topics": Kind("equal shares", 30, 3000, 6000, 1, 90, 0.03, 0.0, 1.0, True, False, True, 9),
+    "rare single topics": Kind("equal shares", 12, 2000, 5000, 1, 40, 0.1, 0.0, 0.1, True, False, True, 5),
 }
 # fmt: on
 
@@ -75,11 +89,15 @@ def planted(kind: Kind, seed: int) -> tuple[sp.csr_matrix, np.ndarray, np.ndarra
     random = np.random.default_rng([seed, kind.n_topics, kind.n_docs])
     k, v = kind.n_topics, kind.n_words
     part = np.maximum(random.dirichlet(np.full(k, random.uniform(0.5, 1))), 1e-3)
-    part = np.arange(1, k + 1) ** -kind.decay if kind.decay else part
+    part = np.arange(1, k + 1) ** -kind.decay if kind.decay else np.ones(k) if kind.are_equal else part
     part = part / part.sum()
     lengths = random.integers(kind.shortest, kind.longest + 1, kind.n_docs)
     if kind.are_lognormal:
-        lengths = np.clip(random.lognormal(3.7, 0.9, kind.n_docs), kind.shortest, kind.longest).astype(int)
+        lengths = np.clip(
+            random.lognormal(np.log(kind.median) if kind.are_equal else 3.7, 0.9, kind.n_docs),
+            kind.shortest,
+            kind.longest,
+        ).astype(int)
     zipf = 1 / np.arange(1, v + 1) / (1 / np.arange(1, v + 1)).sum()
     base = 0.5 * random.permutation(zipf) + 0.5 / v if kind.are_zipf else np.full(v, 1 / v)
     topics = (1 - kind.common) * random.dirichlet(kind.eta * v * base, k) + kind.common * zipf
@@ -94,18 +112,36 @@ def work(job: jobs.Job) -> dict[str, Any]:
     return shares.recovered(model, *planted(kind, job["seed"]))
 
 
+def equal_table(rows: list[dict[str, Any]]) -> str:
+    """Return the table of the kinds with equal shares, or nothing without results."""
+    names = [name for name, kind in KINDS.items() if kind.are_equal]
+    body = []
+    for variant in shared.VARIANTS:
+        own = [row for row in rows if row["variant"] == variant and row["kind"] in names and "error" not in row]
+        cells = []
+        for name in names:
+            largest = [row["largest"] for row in own if row["kind"] == name]
+            mean = np.mean(largest) if largest else np.nan
+            cells.append(f"{mean:.3f}, {mean * KINDS[name].n_topics:.1f}" if largest else "-")
+        if own:
+            body.append([variant, str(len({row["seed"] for row in own})), *cells])
+    return EQUAL + jobs.markdown(["model", "seeds", *names], body) if body else ""
+
+
 def table(rows: list[dict[str, Any]]) -> str:
+    names = [name for name, kind in KINDS.items() if not kind.are_equal]
+    rows = [row for row in rows if row["kind"] in names]
     body = []
     for name in shared.VARIANTS:
         own = [row for row in rows if row["variant"] == name and "error" not in row]
-        cells = [[row for row in own if row["kind"] == kind] for kind in KINDS]
+        cells = [[row for row in own if row["kind"] == kind] for kind in names]
         if own:
             seeds = max(len({row["seed"] for row in cell}) for cell in cells)
             figures = [_cell(cell) for cell in cells]
             mean = f"{np.mean([row['correlation'] for row in own]):.2f}"
             lost = f"{sum(row['lost'] for row in own)} of {sum(row['counted'] for row in own)}"
             body.append([name, str(seeds), *figures, mean, lost])
-    return jobs.markdown(["model", "seeds", *KINDS, "correlation", "not found"], body)
+    return jobs.markdown(["model", "seeds", *names, "correlation", "not found"], body)
 
 
 def _cell(rows: list[dict[str, Any]]) -> str:
@@ -132,7 +168,7 @@ def main() -> None:
     rows = jobs.latest(options.out, [{"kind": kind, "variant": name, "seed": seed} for kind, name, seed in keys])
     header = ["corpus", "topics", "documents", "words", "tokens", "common words", "concentration", "what differs"]
     sizes = jobs.markdown(header, ([name, *_described(kind)] for name, kind in KINDS.items()))
-    PAGE.write_text(HEAD + sizes + "\n" + table(rows) + FOOT, encoding="utf-8")
+    PAGE.write_text(HEAD + sizes + "\n" + table(rows) + FOOT + equal_table(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

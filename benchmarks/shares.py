@@ -170,6 +170,7 @@ def recovered(model: tl.TopicModel, counts: sp.csr_matrix, topics: np.ndarray, t
         "lost": int((distance[counted] >= FOUND).sum()),
         "counted": int(counted.sum()),
         "distance": float(distance[counted].mean()),
+        "largest": float(found.max()),
     }
 
 
