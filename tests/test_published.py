@@ -43,6 +43,7 @@ from topicloom.nn.encoders import BagEncoder, DirichletHead, GaussianHead
 from topicloom.nn.layers import CodeNorm
 from topicloom.nn.posteriors import MixturePrior
 from topicloom.nn.sparse import Batch, SparseCounts
+from topicloom.training.monitors import CollapseSign
 
 CORPUS = synthetic_lda(n_docs=150, n_topics=4, n_words=80, doc_length=40).corpus
 PUBLISHED = [kind for kind in MODELS if kind not in (LDA, Loom) and not kind.needs_vectors]
@@ -250,6 +251,14 @@ def test_a_model_without_a_paper_is_refused(kind):
     with pytest.raises(SettingError, match=f"{kind.__name__} has no published configuration"):
         kind.as_published()
     assert kind.published == {}
+
+
+@pytest.mark.parametrize("recipe", ["gsb", "rsb"])
+def test_more_epochs_are_no_advice_against_unused_sticks(recipe):
+    for kind in ("unused topics", "duplicate topics"):
+        sign = CollapseSign(kind, epoch=5, fewer_topics=10)
+        assert "epochs" not in GSM.as_published(recipe=recipe).helpful_settings(sign)
+        assert "epochs" in GSM.as_published().helpful_settings(sign)
 
 
 # CombinedTM and ZeroShotTM.

@@ -38,6 +38,7 @@ from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.layers import linear, normal_parameter, stick_breaking
 from ..nn.posteriors import NormalPrior, laplace_dirichlet, standard_normal
 from ..settings import AtLeastOne, DirichletParameter
+from ..training.monitors import CollapseSign
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
@@ -191,6 +192,16 @@ class GSM(VariationalTopicModel):
     def _n_spare(self, n_words: int) -> int:
         # A removed topic would leave its part of the stick to the topics after it, and not to those that resemble it.
         return super()._n_spare(n_words) if self.construction == "softmax" else 0
+
+    def helpful_settings(self, sign: CollapseSign) -> dict[str, Any]:
+        helpful = super().helpful_settings(sign)
+        if (
+            self.construction != "softmax"
+            and not self.learn_shares
+            and sign.kind in ("unused topics", "duplicate topics")
+        ):
+            helpful.pop("epochs", None)  # the prior leaves later topics next to nothing, however long training is
+        return helpful
 
     @property
     def has_laplace_prior(self) -> bool:
