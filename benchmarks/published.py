@@ -142,10 +142,14 @@ WHY = """
 - The settings of GSM that are not in its paper (`encoder_input`, `batch_size`, `learning_rate`, `epochs`) were chosen
   on held-out training documents of `20news-avitm`. With counts and a rate of .001, training diverged.
 - GSB uses few topics. In its prior, which has no shares, topic k expects half of what the topics before it have left,
-  so that the first ten of 50 topics have practically all of it. On `20ng`, 16 topics are in use, and the others stay as
-  they started, so that many are duplicates. This is the construction of the paper.
+  so that the first ten of 50 topics have practically all of it. On `20ng`, 16 topics are in use, on `20news-avitm` 15,
+  and the others stay as they started, so that many are duplicates. This is the construction of the paper.
 - GMNTM and BATM collapse with the settings of their papers: few topics are active, and many are duplicates. The
   defaults differ from these settings for that reason.
+- GMNTM with the settings of zll17 has no row: on `20ng`, its loss is not finite in the first batch after the
+  pretraining (seed 0). Its encoder receives the counts as they are.
+- ETM and DirichletVAE leave topics unused with the settings of their papers: 20 and 23 of 50 in ETM, 8 in DirichletVAE,
+  which `patience` stopped after 159 epochs.
 - docs/published.md lists what still differs in each model.
 """
 
