@@ -160,6 +160,34 @@ def test_every_topic_has_a_panel_the_largest_first():
     assert len(figures.trend_lines(MONTHS, np.full((4, 60), 1 / 60), list(map(str, range(60))))) == 2
 
 
+def test_long_names_are_wrapped_and_keep_their_share():
+    name = "deliveries that came late, were lost or were left with a neighbour"
+    pages = [
+        figures.topic_pages([["parcel"]], [[0.0]], [0.125], titles=[name]),
+        figures.trend_lines(MONTHS, np.ones((4, 1)), [name]),
+    ]
+    for (page,), tail in zip(pages, ["\N{NO-BREAK SPACE}· 12.5%", ""], strict=True):
+        (axes,) = page.axes
+        title = axes.get_title(loc="left")
+        assert title.replace("\n", " ") == name + tail
+        assert max(map(len, title.split("\n"))) <= 30
+        inches = page.get_figheight() * (1 - axes.get_position().y1)
+        assert inches > 0.15 * len(title.split("\n"))  # above the panel
+
+
+def test_a_table_of_groups_is_blue_where_a_share_is_larger():
+    page = figures.group_table(
+        ["18.75 to 21.5", "21.75 to 183.25"], [[0.2, 0.8], [0.4, 0.6]], [[4, 1], [0.25, 1]], ["a", "b"]
+    )
+    (axes,) = page.axes
+    image = axes.images[0]
+    red, _, blue, _ = image.cmap(image.norm(image.get_array())).transpose(2, 0, 1)
+    assert blue[0, 0] > red[0, 0]
+    assert blue[0, 1] < red[0, 1]
+    assert np.stack([red[1], blue[1]]).min() > 0.98  # white
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["18.75 to 21.5", "21.75 to\n183.25"]
+
+
 def test_periods_without_documents_leave_a_gap(tmp_path):
     shares = SHARES.copy()
     shares[1] = np.nan

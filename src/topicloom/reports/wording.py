@@ -385,9 +385,9 @@ BURSTS = Phrase("Orange periods: a burst of the topic.", "橙色时段：主题�
 BAND = Phrase("The band is a 95 % interval.", "色带为 95% 区间。")
 CLASS = Phrase("class", "类别")
 BY_GROUP = Phrase(
-    "Share of each topic by {by}. Red: more than in all documents; blue: less. Bold: the difference is significant "
+    "Share of each topic by {by}. Blue: more than in all documents; orange: less. Bold: the difference is significant "
     "(Benjamini-Hochberg, 5 %).",
-    "每个主题的占比，按 {by} 分组。红色：高于全部文档；蓝色：低于全部文档。粗体：差异显著（错误发现率 5%）。",
+    "每个主题的占比，按 {by} 分组。蓝色：高于全部文档；橙色：低于全部文档。粗体：差异显著（错误发现率 5%）。",
 )
 ALONG = Phrase("Expected share of each topic by {by}.", "每个主题的期望占比，横轴为 {by}。")
 PANELS_DIFFER = Phrase("The panels differ in scale.", "各格的纵轴刻度不同。")

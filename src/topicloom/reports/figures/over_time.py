@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -17,11 +18,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from ...errors import InputError
 from ..palette import topic_colours
 from ..wording import OTHER_TOPICS, OTHERS_LEFT_OUT, PANELS_DIFFER, Language, characters, joined
-from .style import BLUE, GREY, LIGHT, PALE, darker, fonts_for, label_language, noted, shortened
+from .style import BLUE, GREY, LIGHT, LINE, PALE, as_title, darker, fonts_for, label_language, noted, shortened
 
 _MOST_COLUMNS, _MOST_PANELS = 5, 40  # of a page
 _PANEL_SIZE = (2.3, 1.55)  # inches
 _BURST = "#fbe3c8"
+_LIFT = ["#d68446", "white", "#1f63b4"]  # less, the same and more, as in the page
 _MOST_LAYERS = 12  # of a stream
 _LARGEST_REST = 0.6  # the share of all other topics from which their layer would hide the rest
 # How dates are written; months have names in English, and numbers in Chinese.
@@ -88,9 +90,14 @@ def trend_lines(
         columns = min(_MOST_COLUMNS, len(topics))
         rows = math.ceil(len(topics) / columns)
         below = joined([note, PANELS_DIFFER(language) * (len(topics) > 1)], language)
-        figure = noted(max(4.6, columns * _PANEL_SIZE[0]), rows * _PANEL_SIZE[1], below, left=0.5, fonts=fonts)
+        titles = {topic: as_title(names[topic], 28) for topic in topics.tolist()}
+        more, height = LINE * max(title.count("\n") for title in titles.values()), _PANEL_SIZE[1]
+        size = max(4.6, columns * _PANEL_SIZE[0]), rows * (height + more)
+        figure = noted(*size, below, left=0.5, top=0.3 + more, fonts=fonts)
         figure.subplots_adjust(
-            wspace=0.32, hspace=0.62, bottom=figure.subplotpars.bottom + 0.25 / figure.get_figheight()
+            wspace=0.32,
+            hspace=0.62 + more / (height / 1.62),
+            bottom=figure.subplotpars.bottom + 0.25 / figure.get_figheight(),
         )
         all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes in all_axes[len(topics) :]:
@@ -109,9 +116,7 @@ def trend_lines(
                 markerfacecolor="white", markeredgewidth=0.7, clip_on=True, zorder=3,
             )  # fmt: skip
             top = np.nanmax(np.concatenate([joined_up[:, topic], [] if band is None else band[1][:, topic], [1e-9]]))
-            axes.set_title(
-                shortened(names[topic], 28), loc="left", fontsize=8, fontfamily=fonts, color=GREY, parse_math=False
-            )
+            axes.set_title(titles[topic], loc="left", fontsize=8, fontfamily=fonts, color=GREY, parse_math=False)
             axes.set_ylim(0, 1.08 * top)
             _time_axis(axes, times, 4, language)
         pages.append(figure)
@@ -221,17 +226,19 @@ def group_table(
     factors = np.log2(np.clip(np.nan_to_num(np.asarray(lifts, np.float64), nan=1), 0.25, 4))
     bold = np.zeros(values.shape, bool) if differs is None else np.asarray(differs, bool)
     fonts = fonts_for([*names, *groups, note, *characters(language)], font)
-    figure = noted(2.6 + 0.85 * len(groups), 0.8 + 0.26 * len(names), note, left=2.4, top=0.6, fonts=fonts)
+    heads = [as_title(name, 14) for name in groups]
+    top = 0.6 + LINE * max(head.count("\n") for head in heads)
+    figure = noted(2.6 + 0.85 * len(groups), 0.2 + top + 0.26 * len(names), note, left=2.4, top=top, fonts=fonts)
     axes = figure.add_subplot()
-    axes.imshow(factors.T, cmap="RdBu_r", vmin=-2, vmax=2, aspect="auto")
+    axes.imshow(factors.T, cmap=LinearSegmentedColormap.from_list("lift", _LIFT), vmin=-2, vmax=2, aspect="auto")
     for group, topic in np.ndindex(values.shape):
         share = values[group, topic]
-        strong = abs(factors[group, topic]) > 1.4
+        on_dark = factors[group, topic] > 1.4
         axes.text(
             group, topic, "" if np.isnan(share) else f"{100 * share:.1f}%", ha="center", va="center", fontsize=7.5,
-            color="white" if strong else "black", fontweight="bold" if bold[group, topic] else "normal",
+            color="white" if on_dark else "black", fontweight="bold" if bold[group, topic] else "normal",
         )  # fmt: skip
-    axes.set_xticks(range(len(groups)), [shortened(name, 14) for name in groups], fontfamily=fonts, fontsize=8)
+    axes.set_xticks(range(len(groups)), heads, fontfamily=fonts, fontsize=8)
     axes.set_yticks(range(len(names)), [shortened(name, 34) for name in names], fontfamily=fonts, fontsize=8)
     for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
         label.set_parse_math(False)
@@ -304,6 +311,8 @@ def _time_axis(axes: Axes, times: npt.NDArray[np.generic], n_ticks: int, languag
         locator = AutoDateLocator(minticks=2, maxticks=n_ticks)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=n_ticks > 5, **_DATES[language]))
+    elif len(times) <= n_ticks + 1:
+        axes.set_xticks(times)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(n_ticks, integer=bool(np.issubdtype(times.dtype, np.integer))))
     axes.spines[["top", "right"]].set_visible(False)

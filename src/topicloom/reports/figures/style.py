@@ -306,6 +306,15 @@ def _width(text: str) -> int:
     return sum(1 + (ord(character) > 0x1100) for character in text)
 
 
+def as_title(name: str, most: int, tail: str = "") -> str:
+    """Break a name and what follows it into lines of at most `most` characters; what exceeds three lines is cut."""
+    for room in range(3 * most, 0, -1):
+        title = wrapped(shortened(name, room) + tail, most)
+        if title.count("\n") < 3:
+            break
+    return title
+
+
 def shortened(name: str, most: int = 30) -> str:
     """Return a name cut to at most `most` characters; a wide one, such as a Chinese one, counts as two."""
     width, kept = 0, ""
@@ -421,29 +430,30 @@ def panel_pages(
     Returns:
         the pages, and an empty panel with its title for each topic.
     """
-    titles = [shortened(name, _TITLE_CHARACTERS) for name in names]
-    if shares is not None:
-        titles = [
-            f"{shortened(name, _TITLE_CHARACTERS - 8)} · {share:.1%}"
-            for name, share in zip(names, np.asarray(shares), strict=True)
-        ]
+    tails = (
+        [""] * len(names) if shares is None else [f"\N{NO-BREAK SPACE}· {share:.1%}" for share in np.asarray(shares)]
+    )
+    titles = [as_title(name, _TITLE_CHARACTERS, tail) for name, tail in zip(names, tails, strict=True)]
     n_pages = max(1, math.ceil(len(titles) / (_MOST_COLUMNS * _MOST_ROWS)))
     pages, panels = [], []
     for number, topics in enumerate(np.array_split(np.arange(len(titles)), n_pages), 1):
         notes = [note] + [SHARES(language)] * (shares is not None)
         notes += [PAGE(language, number=number, n_pages=n_pages)] * (n_pages > 1)
-        figure, all_axes = _page(len(topics), joined(notes, language), fonts)
+        further = max(titles[topic].count("\n") for topic in topics) if len(topics) else 0
+        figure, all_axes = _page(len(topics), joined(notes, language), fonts, further)
         panels += [(axes, titles[topic]) for axes, topic in zip(all_axes, topics.tolist(), strict=False)]
         pages.append(figure)
     return pages, panels
 
 
-def _page(n_topics: int, note: str, fonts: Sequence[str] = ()) -> tuple[Figure, list[Axes]]:
+def _page(n_topics: int, note: str, fonts: Sequence[str] = (), further: int = 0) -> tuple[Figure, list[Axes]]:
+    """Make a page of panels whose titles have some further lines."""
     columns = min(n_topics, max(_USUAL_COLUMNS, math.ceil(n_topics / _MOST_ROWS))) or 1
     rows = max(1, math.ceil(n_topics / columns))
     # The margins are fixed, in inches. Words are drawn inside their panels, so that no text has to be measured.
-    figure = noted(columns * _PANEL_SIZE[0], rows * _PANEL_SIZE[1], note, left=MARGIN, fonts=fonts)
-    figure.subplots_adjust(wspace=0.08, hspace=0.2)
+    more, height = further * LINE, _PANEL_SIZE[1]
+    figure = noted(columns * _PANEL_SIZE[0], rows * (height + more), note, left=MARGIN, top=0.3 + more, fonts=fonts)
+    figure.subplots_adjust(wspace=0.08, hspace=0.2 + more / (height / 1.2))
     all_axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes in all_axes:
         axes.axis("off")
