@@ -141,13 +141,24 @@ def test_pictures_of_edited_runs_take_font_and_language(run, tmp_path, monkeypat
     styles = []
     monkeypatch.setattr(
         "topicloom.reports.run._draw",
-        lambda folder, topics, options: styles.append((options.font, options.figure_language)),
+        lambda folder, topics, options, earlier: styles.append((options.font, options.figure_language, earlier)),
     )
     style = ["--font", "My Font", "--figure-language", "zh"]
     shown("edit", run, "--rename", "0=体育", "--out", tmp_path / "a", *style, "--quiet")
     shown("name", run, "--out", tmp_path / "b", *style, "--quiet")
     shown("name", run, "--out", tmp_path / "c", "--quiet")
-    assert styles == [("My Font", "zh"), ("My Font", "zh"), (None, "auto")]
+    assert styles == [("My Font", "zh", None), ("My Font", "zh", None), (None, "auto", run)]
+
+
+@pytest.mark.draws
+def test_edited_runs_keep_the_pictures_of_training(run, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    names = ["loss.png", "collapse.png", "quality.png"]
+    for name in names:
+        (tmp_path / "run" / name).write_bytes(name.encode())
+    shown("edit", tmp_path / "run", "--rename", "0=体育", "--out", tmp_path / "new", "--quiet")
+    assert [(tmp_path / "new" / name).read_bytes().decode() for name in names] == names
+    assert (tmp_path / "new" / "topics.png").read_bytes().startswith(b"\x89PNG")  # which has the new name
 
 
 def test_edits_from_a_file(run, tmp_path):

@@ -76,6 +76,7 @@ logger = logging.getLogger("topicloom")
 DocTopics = Literal["csv", "parquet", "none"]
 
 _STAGED = ".new-run"  # the folder of a new run inside a directory with other files
+_PICTURES_OF_TRAINING = ["loss.png", "collapse.png", "quality.png"]
 _WORDS_IN_TABLE = 25
 _MANY_DOCUMENTS = 5_000  # with which steps after training take seconds
 
@@ -161,6 +162,7 @@ def write(
     answers: LanguageModelAnswers | None = None,
     further: Mapping[str, Any] | None = None,
     edits: EditsFile | None = None,
+    drawn: Path | None = None,
 ) -> dict[str, Any]:
     """Write the run of a model, and return the contents of metrics.json.
 
@@ -177,6 +179,7 @@ def write(
         answers: what language models said about the topics.
         further: further entries of metrics.json, about updates.
         edits: the edits of the model that the service has stored and that the run keeps.
+        drawn: an earlier run of the same training, whose pictures of it are taken along.
     """
     options = options or RunOptions()
     measured = measure(model, corpus, seconds) | {"source": source, **(further or {})}
@@ -198,7 +201,7 @@ def write(
             _say_step("placing documents on the map, and drawing pictures", documents)
             places = options.explorer and len(documents) <= MOST_PLACED
             placing = other.submit(topics.positions) if places else None
-            _draw(staged, topics, options)
+            _draw(staged, topics, options, drawn)
             if placing is not None:
                 placing.result()
         _keep_documents(staged, corpus, topics.documents, options)  # with their places
@@ -378,7 +381,7 @@ def _take_along(folder: Path, staged: Path, others: Sequence[str]) -> None:
             return
 
 
-def _draw(folder: Path, topics: Topics, options: RunOptions) -> None:
+def _draw(folder: Path, topics: Topics, options: RunOptions, earlier: Path | None) -> None:
     try:
         from . import figures
     except ImportError as error:
@@ -388,9 +391,12 @@ def _draw(folder: Path, topics: Topics, options: RunOptions) -> None:
     drawn = figures.Options(font=options.font, language=options.figure_language).with_language(topics)
     style: dict[str, Any] = {"font": drawn.font, "language": drawn.language}
     figures.save_pages(figures.draw(topics, "topics", **style), folder / "topics.png")
-    if history := topics.model.history_:
+    if earlier is not None and all((earlier / name).is_file() for name in _PICTURES_OF_TRAINING):
+        for name in _PICTURES_OF_TRAINING:
+            shutil.copyfile(earlier / name, folder / name)
+    elif history := topics.model.history_:
         figures.save(figures.loss_curve(history, **style), folder / "loss.png")
-        figures.save(figures.collapse_curve(history, topics.model.n_topics, **style), folder / "collapse.png")
+        figures.save(figures.collapse_curve(history, topics.model.origin.n_topics, **style), folder / "collapse.png")
         figures.save(figures.quality_curve(history, **style), folder / "quality.png")
 
 
@@ -450,6 +456,8 @@ def write_edited(
     about = read_metrics(run)
     if updates is None:
         updates = past_of(about)
+    options = options or options_of(run)
+    as_before = options.font is None and options.figure_language == "auto"
     seconds = about.get("training_seconds")
     with _log_of(run, out):
         return write(
@@ -458,11 +466,12 @@ def write_edited(
             topics.corpus,
             topics.documents,
             float(seconds) if isinstance(seconds, int | float) else 0.0,
-            options or options_of(run),
+            options,
             None if updates else about.get("source"),
             answers=topics.answers,
             further=updates,
             edits=edits,
+            drawn=run if as_before else None,
         )
 
 

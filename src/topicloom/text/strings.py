@@ -9,7 +9,7 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from tokenize import TokenError
 from types import TracebackType
@@ -257,7 +257,9 @@ class StoredTexts(Strings):
     def __getitem__(self, index: int | slice) -> str | StoredTexts:
         if isinstance(index, slice):
             return StoredTexts(self._blob, self._starts[index], self._ends[index])
-        return self._blob[self._starts[index] : self._ends[index]].tobytes().decode("utf-8", "replace")
+        start, end = self._starts.item(index), self._ends.item(index)
+        plain = self._blob.view(np.ndarray)  # slices of a memmap are memmaps, which take longer to make
+        return plain[start:end].tobytes().decode("utf-8", "replace")
 
     def __repr__(self) -> str:
         return f"StoredTexts({len(self):,} strings, {self._blob.nbytes:,} bytes)"
@@ -355,9 +357,10 @@ class ArrayWriter:
 
 def write_texts(folder: Path, name: str, texts: Iterable[str]) -> None:
     """Write strings to the files that StoredTexts.load opens."""
+    left = iter(texts)
     with TextWriter(folder, name) as writer:
-        for text in texts:
-            writer.append(text)
+        while some := list(islice(left, 1000)):
+            writer.extend(some)
         writer.finish()
 
 

@@ -165,7 +165,8 @@ def _bootstrap_deviations(rows: Array, n_samples: int, random: np.random.Generat
         rows = np.add.reduceat(rows[random.permutation(len(rows))], starts, axis=0)
         sizes = np.diff(np.append(starts, sizes.sum()))
     n = len(rows)
-    drawn = random.multinomial(n, np.full(n, 1 / n), n_samples).astype(np.float64)  # (n_samples, n)
+    picks = random.integers(n, size=(n_samples, n)) + n * np.arange(n_samples)[:, None]
+    drawn = np.bincount(picks.ravel(), minlength=n_samples * n).reshape(n_samples, n).astype(np.float64)
     means = drawn @ rows / (drawn @ sizes)[:, None]
     deviations: Array = (means - rows.sum(axis=0) / sizes.sum()) * np.sqrt(n / (n - 1))
     return deviations
