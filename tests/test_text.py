@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from topicloom.corpus import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
 from topicloom.text import (
     CustomTokenizer,
@@ -316,6 +317,15 @@ def test_time_is_linear_on_long_runs():
 )  # fmt: skip
 def test_html_leaves_no_tokens(text, expected):
     assert words(text) == expected
+
+
+def test_html_without_ampersands_is_reported(caplog):
+    caplog.set_level(logging.INFO, "topicloom")
+    texts = [f"the spokesman said quot;parcel {i % 7} came late quot; and left" for i in range(12)]
+    Corpus.from_texts([text.replace("quot;", "&quot;") for text in texts] + ["a quot of twelve words"] * 3, min_df=1)
+    assert "ampersand" not in caplog.text
+    Corpus.from_texts([*texts, *["nothing of the kind"] * 3], min_df=1)
+    assert "12 of 15 texts have HTML without its ampersand, such as quot; for &quot; so 'quot' is a word" in caplog.text
 
 
 @pytest.mark.parametrize(

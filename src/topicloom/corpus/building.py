@@ -47,7 +47,7 @@ from ..text.recognition import (
     unsplit,
 )
 from ..text.strings import ArrayWriter, TextWriter, is_utf8, require_utf8, write_array
-from ..text.tokenizing import resolve_stop_words
+from ..text.tokenizing import resolve_stop_words, torn_entities
 from .dates import UNIT, TimeReader, Times
 from .fields import read_times, row_numbers, spelled_numbers
 
@@ -502,6 +502,13 @@ def build(
         repeated = find_boilerplate(tokenizer.cleaned(whole.texts), tokenizer.length_of_run)
         if said := boilerplate.remark(repeated, len(whole.texts), left_out=False):
             logger.info("%s", said)
+        for name, n_texts in torn_entities(whole.texts).most_common(1):
+            if n_texts >= boilerplate.SHARE * len(whole.texts) and name in vocabulary:
+                logger.info(
+                    "%d of %d texts have HTML without its ampersand, such as %s; for &%s; so %r is a word; put the "
+                    "ampersand back, or list the word in a file of `stop_words`",
+                    n_texts, len(whole.texts), name, name, name,
+                )  # fmt: skip
     rows = np.flatnonzero(np.concatenate(kept)) if drop_duplicates else None
     return Built(
         counts,

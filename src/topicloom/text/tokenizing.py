@@ -13,6 +13,7 @@ import re
 import string
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import chain, islice
@@ -136,6 +137,19 @@ def without_html(text: str) -> str:
     for opening, closing in _BLOCKS:
         text = _without_blocks(text, opening, closing)
     return _TAG.sub(" ", text)
+
+
+# Some programs lose the ampersand of entities: "he said quot;yes quot;".
+_TORN_ENTITY = re.compile(r"(?<![&\w])(quot|amp|apos|nbsp|lt|gt|[lr][sd]quo|[mn]dash|hellip);")
+
+
+def torn_entities(texts: Iterable[str]) -> Counter[str]:
+    """Return the names of entities that have no ampersand, with the number of texts that contain each.
+
+    >>> torn_entities(["he said quot;yes quot;", "AT&amp;T"])
+    Counter({'quot': 1})
+    """
+    return Counter(name for text in texts if ";" in text for name in set(_TORN_ENTITY.findall(text)))
 
 
 def _character(entity: re.Match[str]) -> str:
