@@ -202,13 +202,14 @@ def trends(
         n_docs = np.where(found.sparse, 0, found.shares.n_docs).tolist()
         rows_of_trends = list(found.trend_table().rows())
         longest = max((len(row["burst"] or "") for row in rows_of_trends), default=0)  # 0 where no topic has a burst
+        has_trends = any(row["trend"] in marks for row in rows_of_trends)
         each = periods_of_a_bar(len(n_docs), _OTHERS + longest + 2 * bool(longest))
         rows = (
             [
                 str(row["topic"]),
                 f"{shares[row['topic']]:.1%}",
                 row["name"],
-                marks.get(row["trend"], ""),
+                *([marks.get(row["trend"], "")] if has_trends else []),
                 _p(row["p_holm"]),
                 *([row["burst"] or ""] if longest else []),
                 bars(found.shares.mean[:, row["topic"]].tolist(), n_docs, each),
@@ -220,8 +221,11 @@ def trends(
         unit = units.removesuffix("s")
         by = f"{each * int(n or 1)} {unit}s a bar" if each > 1 else f"by {found.period if n else unit}"
         span = names[0] if len(names) == 1 else f"{names[0].split(' to ')[0]} to {names[-1].split(' to ')[-1]}, {by}"
-        columns = ["topic", "share", "name", "trend", "p (Holm)", *(["burst"] if longest else []), span]
+        trend, burst = ["trend"] * has_trends, ["burst"] * bool(longest)
+        columns = ["topic", "share", "name", *trend, "p (Holm)", *burst, span]
         print_table(columns, rows, n_numbers=2, whole=len(columns) - 1)
+        if not has_trends and any(row["p_holm"] is not None for row in rows_of_trends):
+            logger.info("no topic rises or falls significantly")
     if not as_json:
         _log_periods(found)
         _log_unknown(n_unknown, "time")
