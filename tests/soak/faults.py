@@ -317,6 +317,15 @@ def of_run(folder: str) -> Any:
     return topics.model.fingerprint, topics.names, len(topics.corpus), topics.documents.theta.tobytes(), *tables
 
 
+def of_ratings(folder: str) -> Any:
+    """Return how many ratings a run keeps beside its topics. All of the run is read."""
+    from topicloom.topics.language_model import LanguageModelAnswers
+    from topicloom.topics.saved import ANSWERS
+
+    assert of_run(folder) is not None, "the run has no model"
+    return len(LanguageModelAnswers(Path(folder, ANSWERS)).ratings)
+
+
 def of_corpus(folder: str) -> Any:
     import topicloom as tl
 
@@ -527,6 +536,10 @@ def commands() -> dict[str, Command]:
         ),
         "merge": Command(
             without_pictures(topicloom("merge", "run", "plain", "--keep-repeated", *to_out)), OUT, new, named
+        ),
+        "rate": Command(
+            with_language_model("rate", "plain", "--quiet"), "plain", partial(of_ratings, "plain"),
+            says="the answers are not kept",
         ),
         "infer": to_file("infer", "run", "more.txt", "--out", file="topics.csv"),
         "infer to .parquet": to_file("infer", "run", "more.txt", "--out", file="topics.parquet"),
