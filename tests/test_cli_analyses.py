@@ -87,9 +87,9 @@ def test_trends(folder):
     shown = call("trends", folder / "run", "--samples", 50).stdout
     assert "↑ rising" in shown
     assert "2022-01 to" in " ".join(shown.split())
-    assert shown.split("\n")[0].split()[3] == "trend"
+    assert "trend" in shown
     few = call("trends", folder / "run", "--period", "year", "--samples", 50).stdout
-    assert "trend" not in few.split("\n")[0]  # two years have none, and there is no empty column
+    assert "trend" not in few  # two years have none, and there is no empty column
 
 
 @pytest.mark.parametrize(("width", "n_bars"), [(120, 24), (66, 24), (55, 12)])

@@ -318,12 +318,12 @@ def of_run(folder: str) -> Any:
 
 
 def of_ratings(folder: str) -> Any:
-    """Return how many ratings a run keeps beside its topics. All of the run is read."""
+    """Return how many ratings a run keeps beside its topics, or None without one. All of the run is read."""
     from topicloom.topics.language_model import LanguageModelAnswers
     from topicloom.topics.saved import ANSWERS
 
     assert of_run(folder) is not None, "the run has no model"
-    return len(LanguageModelAnswers(Path(folder, ANSWERS)).ratings)
+    return len(LanguageModelAnswers(Path(folder, ANSWERS)).ratings) or None
 
 
 def of_corpus(folder: str) -> Any:
@@ -417,8 +417,9 @@ def with_language_model(*arguments: str) -> Callable[[], Any]:
 
         class Handler(StubHandler):
             def do_POST(self) -> None:
-                self.body()
-                text = json.dumps({"name": "a name", "sentence": "A sentence.", "word": "cat", "documents": [1]})
+                words = re.search(r"Words: ([^,\n]+)", self.body()["messages"][-1]["content"])
+                word = words[1] if words else ""
+                text = json.dumps({"name": "a name", "sentence": "A sentence.", "word": word, "documents": [1]})
                 self.respond(200, {"choices": [{"message": {"content": text}}]})
 
         with served(Handler) as address:
