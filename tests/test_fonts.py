@@ -142,7 +142,8 @@ def test_a_font_of_one_weight_makes_no_noise(tmp_path, monkeypatch, caplog):
     assert [face.weight for face in listed(tmp_path / "medium.ttf")] == [500]
     with caplog.at_level(logging.WARNING):
         font_manager.fontManager.findfont(font_manager.FontProperties(family="Only Medium"), rebuild_if_missing=False)
-        assert "Failed to find font weight" in caplog.text  # by whoever chose it
+        # Whoever chose it is told, but for early versions of matplotlib.
+        assert ("Failed to find font weight" in caplog.text) is hasattr(font_manager, "_normalize_weight")
         caplog.clear()
         assert style.fonts_for(["word", ONLY_STIX]) == ["DejaVu Sans", "Only Medium"]
         figures.topic_pages([[ONLY_STIX, "word"]], [[2, 1]])[0].savefig(tmp_path / "signs.png")

@@ -3,7 +3,8 @@
     python tests/install/run.py [EXTRA[,EXTRA] ...]
 
 Every Python from 3.11 that is found on PATH is used. The versions are those of constraints.txt. If uv is on PATH, it
-installs them, which takes less time and space. The outcome is written to tests/install/results.md.
+installs them, which takes less time and space. The outcome is written to tests/install/results.md; with EXTRA, only its
+rows are written again.
 """
 
 from __future__ import annotations
@@ -46,22 +47,26 @@ def main() -> None:
 
         rows = [row for each in side_by_side.map(of, found) for row in each]
     failed = sum(said != "works" for _, _, said, _ in rows)
+    table = {(version, extra): f"| {version} | {extra} | {said} | {took:.0f} |" for version, extra, said, took in rows}
+    if sys.argv[1:] and TARGET.exists():
+        before = [line for line in TARGET.read_text(encoding="utf-8").splitlines() if line.startswith("| 3.")]
+        table = {tuple(line[2:].split(" | ")[:2]): line for line in before} | table
+    working = sum(" | works | " in line for line in table.values())
     lines = [
         "# Installed in fresh environments",
         "",
         f"`make test-install` on {platform.machine()}, with the versions of constraints.txt"
         f"{', installed by uv' if UV else ''}: "
-        f"{len(rows) - failed} of {len(rows)} environments work. Every Python from 3.11 on this machine was used: "
-        f"{', '.join(found)}. In each environment, `pip check` finds nothing wrong. smoke.py fits, saves, loads and "
-        "transforms there, calls the command line, and uses what the extra adds. Whatever needs another extra ends in "
+        f"{working} of {len(table)} environments work. Every Python from 3.11 on this machine was used. In each "
+        "environment, `pip check` finds nothing wrong. smoke.py fits, saves, loads and transforms there, calls the "
+        "command line, and uses what the extra adds. Whatever needs another extra ends in "
         "one sentence with the command that installs it, in Python and on the command line.",
         "",
         "| Python | extra | outcome | seconds |",
         "|---|---|---|---|",
-        *(f"| {version} | {extra} | {said} | {seconds:.0f} |" for version, extra, said, seconds in rows),
+        *table.values(),
     ]
-    if not sys.argv[1:]:
-        TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
     sys.exit(failed > 0)
 
 
