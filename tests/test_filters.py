@@ -38,6 +38,9 @@ def test_the_commonest_dropped_words_are_named(caplog):
     (line,) = [record.getMessage() for record in caplog.records if "drops" in record.getMessage()]
     assert line == f"`max_df=0.4` drops 12 words, which are in more documents: {', '.join(names[:10])} and more"
     caplog.clear()
+    tl.Corpus.from_texts(["plain cat", "plain dog"], language="en", min_df=1, max_df=1)
+    assert "`max_df=1` drops 1 word, which is in more documents: plain" in caplog.text
+    caplog.clear()
     tl.Corpus.from_texts(texts, language="en", min_df=1, max_df=1.0)
     assert "drops" not in caplog.text
 

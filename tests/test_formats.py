@@ -578,7 +578,7 @@ def test_no_character_of_a_text_is_lost_in_pieces():
 def test_long_lines_and_wrapped_lines_are_mentioned(tmp_path, caplog):
     (tmp_path / "a.txt").write_text("word " * 3000)
     assert len(texts(tmp_path / "a.txt")) == 1
-    assert 'a.txt has 1 line of 15,000 characters, and a line is a document; `split_texts="paragraphs"`' in caplog.text
+    assert 'a.txt has 1 line of 15,000 characters, and a line is a document; `split_texts="tokens:300"`' in caplog.text
     caplog.clear()
     sentence = "The captain walked along the deck and looked at the sea. He said that a storm would come soon. "
     text = sentence * 60

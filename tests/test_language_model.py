@@ -16,6 +16,7 @@ import topicloom as tl
 from command_line import call, refused, shown
 from stub_service import StubHandler, served, without_waiting
 from topicloom.errors import InputError, SettingError
+from topicloom.text.services import Service
 from topicloom.topics.edits import moves_in_words
 from topicloom.topics.language_model import LanguageModel, LanguageModelAnswers
 from topicloom.topics.rating import document_questions
@@ -149,6 +150,18 @@ def test_busy_services_are_asked_again(topics, chat):
     assert all(fresh(topics).name(llm=chat, model="small").given_names)
 
 
+def test_a_long_wait_for_a_service_is_said_once(chat, monkeypatch, caplog):
+    monkeypatch.setattr("topicloom.text.services.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("topicloom.text.services._FIRST_PAUSE", 1.0)
+    plan = [(503, "busy")] * 5
+    Chat.answers = lambda question, body: plan.pop() if plan else "fine"
+    service = Service(chat, "/chat/completions", "TOPICLOOM_LLM_KEY", "a language model")
+    assert b"fine" in service.answer({"messages": [{"content": "?"}, {"content": "?"}]})
+    (line,) = caplog.messages
+    assert "does not answer (503" in line
+    assert "again for up to 120 seconds" in line
+
+
 def test_models_of_a_fixed_temperature_are_asked_without(topics, chat):
     def fixed(question: str, body: dict[str, Any]) -> Any:
         return (400, "temperature is not supported") if "temperature" in body else knowing(question, body)
@@ -159,7 +172,11 @@ def test_models_of_a_fixed_temperature_are_asked_without(topics, chat):
 
 @pytest.mark.parametrize(
     ("status", "says"),
-    [(401, "give the key by TOPICLOOM_LLM_KEY"), (404, "check the address"), (400, "check the model's name")],
+    [
+        (401, "give the key by TOPICLOOM_LLM_KEY"),
+        (404, "check the address and the model's name"),
+        (400, "check the model's name"),
+    ],
 )
 def test_services_that_refuse_end_it(topics, chat, status, says):
     Chat.answers = lambda question, body: (status, "no")

@@ -132,6 +132,18 @@ def test_codes_in_files_are_categories(written, code, tmp_path, caplog):
     assert f"{code!r} in document {written.index(code)} is a code" in caplog.text
 
 
+def test_numbers_with_commas_are_categories_and_named(tmp_path, caplog):
+    for written, first in ((["5", "1.234,50", "n/a", "-2,13"], 1), (["1,234", "1,234,567", "5", ""], 0)):
+        (tmp_path / "a.csv").write_text("x;text\n" + "".join(f"{each};cat\n" for each in written), "utf-8")
+        corpus = tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
+        assert written[first] in corpus.covariates["x"].values()
+        assert f"its numbers have commas, such as {written[first]!r} in document {first}; write them" in caplog.text
+    caplog.clear()
+    (tmp_path / "a.csv").write_text("x;text\na, b;cat\nc;dog\n3;cat\n", "utf-8")
+    tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
+    assert "commas" not in caplog.text
+
+
 def test_numbers_in_files_are_no_codes(tmp_path):
     written = ["0", "-0", "0.5", "-.5", "+5", "-3", "1e+05", "1.5e5", "2E-3", "100", "+1.5"]
     (tmp_path / "a.csv").write_text("x,text\n" + "".join(f"{each},cat\n" for each in written), "utf-8")

@@ -117,6 +117,8 @@ def test_bins_are_those_of_pandas():
     assert found.codes.tolist() == expected.astype(int).tolist()
     assert found.names == ["2024-02-01 to 2024-03-09", "2024-03-10 to 2024-08-31"]
     assert found.n_outside == (expected < 0).sum()
+    with pytest.raises(SettingError, match=r"^`bins='apple'` should be a number of bins"):
+        periods_of(times, bins=["apple"])
     equal = periods_of(times, bins=5)
     lengths = (equal.ends - equal.starts).astype(int)
     assert (len(lengths), np.ptp(lengths) <= 1, equal.n_outside) == (5, True, 0)

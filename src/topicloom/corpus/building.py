@@ -149,8 +149,8 @@ class Filters:
             dropped = sorted(np.flatnonzero(common).tolist(), key=by_documents)
             names = ", ".join(words[word] for word in dropped[:_NAMED])
             logger.info(
-                "`max_df=%s` drops %s, which are in more documents: %s%s", self.max_df, _plural(len(dropped), "word"),
-                names, " and more" if len(dropped) > _NAMED else "",
+                "`max_df=%s` drops %s, which %s in more documents: %s%s", self.max_df, _plural(len(dropped), "word"),
+                "is" if len(dropped) == 1 else "are", names, " and more" if len(dropped) > _NAMED else "",
             )  # fmt: skip
         left.sort(key=lambda word: (-totals[word], words[word]))
         return np.array(left[: self.max_features], np.intp)

@@ -114,7 +114,9 @@ class Update:
             view = {"time": "the views over time leave", "class": "the views by class leave"}.get(
                 name, "the views by it leave"
             )
-            found.append(f"{which} have no {name}, so {view} {'it' if n == 1 else 'them'} out")
+            lacking = name if name in ("time", "class") else f"value of {name}"
+            has, it = ("has", "it") if n == 1 else ("have", "them")
+            found.append(f"{which} {has} no {lacking}, so {view} {it} out")
         if self.new_words is not None and self.new_word_share is not None:
             named = ", ".join(list(self.new_words)[:_NAMED_WORDS]) + (
                 ", ..." if len(self.new_words) > _NAMED_WORDS else ""

@@ -540,8 +540,8 @@ def _lines(given: Input, layout: Layout) -> Iterator[Document]:
             yield plain._replace(text=text) if has_fields else Document(text)
     if n_lines <= _FEW_LINES and n_characters > n_lines * _LONG_LINE:
         logger.warning(
-            '%s has %s of %s characters, and a line is a document; `split_texts="paragraphs"` divides the text '
-            "instead, and so do sentences and tokens:300",
+            '%s has %s of %s characters, and a line is a document; `split_texts="tokens:300"` makes '
+            "pieces of about 300 words the documents instead, and sentences makes the sentences the documents",
             given.name, counted(n_lines, "line"), f"{n_characters:,}",
         )  # fmt: skip
     elif _are_wrapped(sample):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import time
@@ -15,12 +16,16 @@ from urllib.parse import urlsplit
 
 from ..errors import InputError, SettingError
 
+logger = logging.getLogger("topicloom")
+
 _OPENAI_KEY, _OPENAI = "OPENAI_API_KEY", "api.openai.com"
 _SECONDS, _PATIENCE = 60.0, 120.0  # for an answer, and for all attempts at one request
 _UNREACHABLE = 5.0  # seconds for all attempts, if there is no such host, or nothing listens there
 _FIRST_PAUSE = 1.0
 _TRANSIENT = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 _REFUSES = (400, 413, 422)
+_LONG_PAUSE = 4.0  # seconds, from which a pause is worth a line
+_WHAT_TO_CHECK = "; check the address and the model's name"  # services answer 404 to either
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -77,7 +82,7 @@ class Service:
         self.is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
         self.seconds = _SECONDS if seconds is None else seconds
         self._patience = _PATIENCE if seconds is None else 2 * seconds
-        self._key = key
+        self._key, self._has_said = key, False
         secret = os.environ.get(key) or (os.environ.get(_OPENAI_KEY) if parts.hostname == _OPENAI else None)
         secret = (secret or "").strip()  # a key from a file may end in a new line
         if not secret.isascii() or not secret.isprintable():  # the error of the request would show the key
@@ -117,7 +122,7 @@ class Service:
                         f"{self.address} refuses the texts: {reason}; check the model's name"
                     ) from None
                 if error.code not in _TRANSIENT:
-                    about = f"; give the key by {self._key}" if error.code in (401, 403) else "; check the address"
+                    about = f"; give the key by {self._key}" if error.code in (401, 403) else _WHAT_TO_CHECK
                     raise InputError(f"{self.address} answers: {reason}{about}") from None
                 wait = max(wait, _asked_pause(error))
             except (
@@ -133,8 +138,18 @@ class Service:
                 raise InputError(
                     f"{self.address} does not answer ({reason:.200}); check the address, or try again later"
                 )
+            self._say_that_it_waits(wait, reason, end - began)
             time.sleep(wait)
             pause = min(2 * pause, 30.0)
+
+    def _say_that_it_waits(self, wait: float, reason: str, seconds: float) -> None:
+        """Say once why nothing happens for a while."""
+        if wait >= _LONG_PAUSE and not self._has_said:
+            self._has_said = True
+            logger.warning(
+                "%s does not answer (%.200s); each request is sent again for up to %.0f seconds",
+                self.host, reason, seconds,
+            )  # fmt: skip
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
