@@ -575,6 +575,14 @@ def test_no_character_of_a_text_is_lost_in_pieces():
     assert set(sizes[:-1]) <= {28, 32}
 
 
+def test_a_wrong_column_names_the_columns_despite_odd_marks(tmp_path):
+    (tmp_path / "german.csv").write_text("text;preis\n" + "'der Hund, die ''Katze'';';2,50\n" * 30)
+    (tmp_path / "escaped.csv").write_text("text,note\n" + "a dog\\, a cat,none\n" * 30)
+    for name, columns in (("german.csv", "text, preis"), ("escaped.csv", "text, note")):
+        with pytest.raises(InputError, match=f"has no column 'txt'; its columns are {columns}; name"):
+            texts(tmp_path / name, text="txt")
+
+
 def test_long_lines_and_wrapped_lines_are_mentioned(tmp_path, caplog):
     (tmp_path / "a.txt").write_text("word " * 3000)
     assert len(texts(tmp_path / "a.txt")) == 1

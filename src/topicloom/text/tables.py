@@ -376,6 +376,8 @@ def _recognised(sample: list[str], is_whole: bool, layout: Layout) -> Layout:
             continue
         if (not is_table or (marked and not choice.escapechar)) and _fits(sample, is_whole, choice):
             return choice
+    if not is_table and layout.header:  # a file without the column of the texts is refused with its columns
+        return next((choice for choice in choices if _fits(sample, is_whole, choice, lacks_text=True)), usual)
     return usual
 
 
@@ -386,8 +388,12 @@ def _are_escapes(sample: list[str], layout: Layout) -> bool:
     return _ESCAPE + quoted in text and all(following in needs for following in _ESCAPED.findall(text))
 
 
-def _fits(sample: list[str], is_whole: bool, layout: Layout) -> bool:
-    """Return whether a sample is a table whose rows have equal lengths, and which has the column of the texts."""
+def _fits(sample: list[str], is_whole: bool, layout: Layout, *, lacks_text: bool = False) -> bool:
+    """Return whether a sample is a table whose rows have equal lengths, and which has the column of the texts.
+
+    Args:
+        lacks_text: whether it should be a table of several columns that lacks the column of the texts, instead.
+    """
     assert layout.delimiter is not None
     width = None
     reader = _reader(sample, layout.delimiter, layout, strict=True)
@@ -396,8 +402,10 @@ def _fits(sample: list[str], is_whole: bool, layout: Layout) -> bool:
             for row in reader:
                 if not row or (not is_whole and reader.line_num == len(sample)):
                     continue  # the sample may end inside of a record
-                if width is None and layout.header and layout.columns.text not in [row[0].lstrip("\ufeff"), *row[1:]]:
-                    return False
+                if width is None and layout.header:
+                    has_text = layout.columns.text in [row[0].lstrip("\ufeff"), *row[1:]]
+                    if has_text == lacks_text or (lacks_text and len(row) == 1):
+                        return False
                 width = width or len(row)
                 if len(row) != width:
                     return False

@@ -170,7 +170,7 @@ def _bins_of(times: Times, inside: npt.NDArray[np.bool_], bins: Any) -> Periods:
         edges = _equal(times[inside], int(bins))
     else:
         if isinstance(bins, str | bytes) or not isinstance(bins, Iterable) or len(given := list(bins)) < 2:
-            shown = given[0] if isinstance(bins, list) and len(given := bins) == 1 else bins
+            shown = bins[0] if isinstance(bins, list) and len(bins) == 1 else bins
             raise SettingError(
                 f"`bins={shown!r:.60}` should be a number of bins, or at least two dates, such as 2024-01 and 2024-07"
             )
