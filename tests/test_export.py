@@ -112,6 +112,9 @@ def test_latex_escapes():
     assert r"\& 50 \% \textbar{} \$x\_1\$ \#\{a\}\textasciitilde{}\textasciicircum{}\textbackslash{} 中文" in text
     assert r"\caption{50 \% of \$x}" in text
     assert r"\label{tab:x}" in text
+    for label in ("tab:x}", "\\tab", "50%", "a\nb"):
+        with pytest.raises(SettingError, match="which LaTeX does not take"):
+            table().to_latex(label=label)
     body = table().to_latex()
     assert body.startswith(r"\begin{tabular}")
     assert all(line.count("&") - line.count(r"\&") == 4 for line in body.splitlines() if line.endswith(r"\\"))

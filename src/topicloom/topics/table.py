@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, ove
 import numpy as np
 
 from ..display import as_cell, as_text, html_table
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError, SettingError
 from ..files import atomic_file
 from ..messages import counted
 
@@ -35,6 +35,7 @@ _LONG_CELL = 60  # characters; a longer cell is broken into lines in LaTeX
 _WIDE_TABLE = 60  # characters of the columns of a LaTeX table; a wider one is set in small type
 _WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
+_NOT_IN_LABELS = re.compile(r"[\\{}%#~\x00-\x1f]")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -202,11 +203,16 @@ class Table:
         Args:
             caption: the caption; with it or a label, the table floats. None is that of the table, if it has one.
             label: the name by which \ref finds the table; None is that of the table.
+
+        Raises:
+            SettingError: the label has a character that LaTeX does not take there.
         """
         caption, label = (
             self.caption or None if caption is None else caption,
             self.label or None if label is None else label,
         )
+        if label is not None and (wrong := _NOT_IN_LABELS.search(label)):
+            raise SettingError(f"`label={label!r:.60}` has {wrong[0]!r}, which LaTeX does not take; leave it out")
         lines = self.lines()
         head = [_heading(name) for name in self.columns]
         rows = [" & ".join(cells) + r" \\" for cells in (head, *([_in_latex(cell) for cell in line] for line in lines))]
