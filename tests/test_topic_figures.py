@@ -175,7 +175,7 @@ def test_long_names_are_wrapped_and_keep_their_share():
         assert inches > 0.15 * len(title.split("\n"))  # above the panel
 
 
-def test_a_table_of_groups_is_blue_where_a_share_is_larger():
+def test_a_table_of_groups_is_blue_for_larger_shares():
     page = figures.group_table(
         ["18.75 to 21.5", "21.75 to 183.25"], [[0.2, 0.8], [0.4, 0.6]], [[4, 1], [0.25, 1]], ["a", "b"]
     )

@@ -61,8 +61,8 @@ class Naming(NamedTuple):
 class LanguageModelAnswers:
     """The answers of language models about the topics of a run, by the digest of the model's name and the prompt.
 
-    They are written to a file while they arrive, so that nothing is asked twice. Where the file cannot be written, a
-    warning says so, and the answers are kept in memory.
+    They are written to a file while they arrive, so that nothing is asked twice. Where the file cannot be written, the
+    log says so as an error, and the answers are kept in memory.
 
     Args:
         path: the file; None is without one.
@@ -128,7 +128,7 @@ class LanguageModelAnswers:
             self._write(self.path, self.ratings)
         except OSError as error:
             if not self._said:
-                logger.warning("%s cannot be written (%s), so the answers are not kept", self.path, error.strerror)
+                logger.error("%s cannot be written (%s), so the answers are not kept", self.path, error.strerror)
             self._said = True
 
     def copy_to(self, path: Path) -> None:
