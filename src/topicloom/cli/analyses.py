@@ -247,8 +247,8 @@ def _log_periods(found: OverTime) -> None:
     for fewest, what in ((FEWEST_PERIODS, "trends"), (FEWEST_FOR_BURSTS, "bursts")):
         if found.n_tested < fewest:
             logger.info(
-                "too few periods for the test of %s: %d have enough documents, and it needs %d; try a shorter --period",
-                what, found.n_tested, fewest,
+                "too few periods for the test of %s: %d %s enough documents, and it needs %d; try a shorter --period",
+                what, found.n_tested, "has" if found.n_tested == 1 else "have", fewest,
             )  # fmt: skip
 
 

@@ -262,7 +262,7 @@ def merge(
 def _names_of(places: Sequence[Path]) -> list[str]:
     """Return a name for each run: that of its directory or, if two have the same, its path."""
     if len(places) < 2:
-        raise SettingError(f"`runs` names {counted(len(places), 'run')}; give two or more")
+        raise SettingError(f"{counted(len(places), 'run')} cannot be merged; give two or more")
     resolved = [place.resolve() for place in places]
     if twice := next((place for place, n in Counter(resolved).items() if n > 1), None):
         raise SettingError(f"`runs` names {places[resolved.index(twice)]} twice; name each run once")
