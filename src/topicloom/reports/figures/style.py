@@ -434,6 +434,7 @@ def panel_pages(
         [""] * len(names) if shares is None else [f"\N{NO-BREAK SPACE}· {share:.1%}" for share in np.asarray(shares)]
     )
     titles = [as_title(name, _TITLE_CHARACTERS, tail) for name, tail in zip(names, tails, strict=True)]
+    titles = [title.replace("\N{NO-BREAK SPACE}", " ") for title in titles]
     n_pages = max(1, math.ceil(len(titles) / (_MOST_COLUMNS * _MOST_ROWS)))
     pages, panels = [], []
     for number, topics in enumerate(np.array_split(np.arange(len(titles)), n_pages), 1):
