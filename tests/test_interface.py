@@ -40,6 +40,8 @@ def described(name: str, found: Any) -> dict[str, Any]:
         listed = {name: ""}
     for kind in (each for each in found.__mro__ if each.__module__.startswith("topicloom")):
         for member, value in vars(kind).items():
+            if member.startswith("set_") and member.endswith("_request"):  # scikit-learn adds some, by its version
+                continue
             if not member.startswith("_"):
                 value = value.__func__ if isinstance(value, classmethod | staticmethod) else value
                 listed[f"{kind.__name__}.{member}"] = parameters(value) if inspect.isfunction(value) else "attribute"
