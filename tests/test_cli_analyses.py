@@ -139,6 +139,24 @@ def test_by(folder):
         assert (f"--groups does nothing, because the values of '{covariate}' are not numbers" in said) is warned
 
 
+def test_labels_are_known_by_their_column(folder, tmp_path):
+    by_class, by_name = (as_json("by", folder / "run", name, "--samples", 50) for name in ("class", "section"))
+    assert (by_class.pop("by"), by_name.pop("by")) == ("class", "section")
+    for row in by_name["shares"]:
+        row["class"] = row.pop("section")
+    assert by_name == by_class
+    assert as_json("by", folder / "run", "section", "--crosstab")["cells"][0]["section"] in WORDS
+    for name in ("class", "section"):
+        words = call("by", folder / "run", name, "--topic", 0, "--samples", 50).stdout.split()
+        assert words.count("section") == 1
+        assert "class" not in words
+    refused("by", folder / "run", "sections", says=["did you mean section"])
+    refused("by", folder / "run", "shop", says=["section (their labels)", "price"])
+    view = tl.Topics.from_run(folder / "run")
+    assert view.words_by(0, "section").to_dicts() == view.words_by(0).to_dicts()
+    assert tl.Topics.of(view.model, view.corpus, view.documents).label_column is None
+
+
 def test_marks_of_missing_values_in_a_table(tmp_path):
     rows = "".join(f"cat and dog,{n if n % 3 else 'N/A'},{n if n != 7 else 'cheap'},-\n" for n in range(1, 20))
     (tmp_path / "a.csv").write_text(f"text,price,cost,when\n{rows}", encoding="utf-8")

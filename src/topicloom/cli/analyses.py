@@ -256,7 +256,8 @@ def _log_periods(found: OverTime) -> None:
 def by(
     run: Run,
     covariate: Annotated[
-        str, typer.Argument(metavar="[COVARIATE]", help="A covariate of the documents, or class for their labels.")
+        str,
+        typer.Argument(metavar="[COVARIATE]", help="A covariate, or class, or the column of the labels."),
     ] = "class",
     covariates: Annotated[
         str | None, typer.Option("--covariate", metavar="COLUMN", help="The same as COVARIATE, as `train` names it.")
@@ -299,6 +300,8 @@ def by(
     found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
     if groups is not None and isinstance(view.documents.fields.covariates.get(covariate), Categories | None):
         logger.warning("--groups does nothing, because the values of %r are not numbers", covariate)
+    title = view.label_column or found.column if covariate == found.column == "class" else found.column
+    what = title if covariate == "class" else covariate
     differences = found.difference_table()
     if crosstab:
         chosen = None if topic is None else [view.number_of(number_or_name(topic))]
@@ -306,14 +309,14 @@ def by(
         if as_json:
             print_json({"run": str(run), "by": covariate, "correction": correction.value, "cells": table.to_dicts()})
         else:
-            _show_cross_table(table, found, correction.value)
-            _log_unknown(found.n_unknown, covariate)
+            _show_cross_table(table, found, correction.value, title)
+            _log_unknown(found.n_unknown, what)
         _write(table, out)
         return
     if topic is not None:
         k = view.number_of(number_or_name(topic))
         of_words = view.words_by(k, covariate, words, groups)
-        _show_group_shares(run, found.table([k]), found.column, of_words, view.names[k], k, as_json)
+        _show_group_shares(run, found.table([k]), found.column, of_words, view.names[k], k, as_json, title=title)
     elif as_json:
         print_json(
             {
@@ -341,7 +344,7 @@ def by(
         )
         columns = found.groups if few else ["highest", "lowest", "difference"]
         print_table(["topic", "name", *columns, "p (Holm)"], rows, n_numbers=1)
-        _log_unknown(found.n_unknown, covariate)
+        _log_unknown(found.n_unknown, what)
     _write(found.table(), out)
 
 
@@ -419,6 +422,7 @@ def _show_group_shares(
     topic: int,
     as_json: bool,
     documents: Table | None = None,
+    title: str | None = None,
 ) -> None:
     """Show one topic in each period or group: its share with the interval, its typical words, and its documents."""
     typical: dict[str, list[str]] = {}
@@ -447,7 +451,7 @@ def _show_group_shares(
         ]
         for row in shares.rows()
     )
-    print_table([column, "share", "interval", "documents", f"words typical of topic {topic}, {name}"], rows)
+    print_table([title or column, "share", "interval", "documents", f"words typical of topic {topic}, {name}"], rows)
     if sentence := _error_sentence(shares):
         logger.info("%s", sentence)
     if documents is not None:
@@ -484,7 +488,7 @@ def _status(row: dict[str, Any], threshold: float) -> str:
     return f"new, near {row['nearest']}" if near else str(row["status"])
 
 
-def _show_cross_table(table: Table, found: ByGroup, correction: str) -> None:
+def _show_cross_table(table: Table, found: ByGroup, correction: str, title: str) -> None:
     """Show topics as rows and groups as columns; of many groups, a row for each difference that survives."""
     marks = {"higher": " ↑", "lower": " ↓", None: ""}
     cells = list(table.rows())
@@ -499,7 +503,7 @@ def _show_cross_table(table: Table, found: ByGroup, correction: str) -> None:
     else:
         some = sorted((c for c in cells if c["differs"]), key=lambda c: c["p_corrected"])
         print_table(
-            ["topic", "name", found.column, "documents", "share", "lift", "p"],
+            ["topic", "name", title, "documents", "share", "lift", "p"],
             (
                 [str(c["topic"]), c["name"], c[found.column], f"{c['documents']:,}",
                  f"{_share(c['share'])}{marks[c['differs']]}", f"{c['lift']:.2f}", _p(c["p_corrected"])]

@@ -177,7 +177,8 @@ def figures(
     end: End = None,
     min_documents: MinDocuments = None,
     covariate: Annotated[
-        str, typer.Option(metavar="COLUMN", help="What `groups` shows: a covariate, or class for the labels.")
+        str,
+        typer.Option(metavar="COLUMN", help="What `groups` shows: a covariate, or class for the labels."),
     ] = "class",
     stream: Annotated[bool, typer.Option("--stream", help="Draw all topics over time in one stream.")] = False,
     alphas: Annotated[

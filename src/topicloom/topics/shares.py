@@ -496,6 +496,7 @@ def by_covariate(
     fields: Fields,
     covariate: str = "class",
     *,
+    label: str | None = None,
     n_groups: int | None = None,
     most_groups: int | None = None,
     empty: npt.NDArray[np.bool_] | None = None,
@@ -510,6 +511,7 @@ def by_covariate(
         theta: (n_docs, K) topic shares.
         fields: what is known of the documents.
         covariate: "class" for their labels, or the name of a covariate.
+        label: a further name of the labels, such as "section"; see `groups_of`.
         n_groups: the number of groups into which numbers are divided at their quantiles; see `groups_of`.
         most_groups: of more groups, those with the most documents are returned; None returns all.
         empty: (n_docs,) True for documents without a known word, which are left out.
@@ -532,7 +534,7 @@ def by_covariate(
         >>> found.groups, found.shares.mean[:, 0].round(3).tolist(), found.curve is None
         (['0 to 49', '50 to 99'], [0.122, 0.372], False)
     """
-    groups, group_names = groups_of(fields, covariate, n_groups)
+    groups, group_names = groups_of(fields, covariate, n_groups, label)
     if most_groups is not None and len(group_names) > most_groups:
         sizes = np.bincount(groups[groups >= 0], minlength=len(group_names))
         kept = np.sort(np.argsort(-sizes, kind="stable")[:most_groups])
@@ -549,7 +551,9 @@ def by_covariate(
     return replace(found, curve=share_curve(theta, values, by=covariate, empty=empty, names=names, level=level))
 
 
-def groups_of(fields: Fields, by: str = "class", n_groups: int | None = None) -> tuple[npt.NDArray[np.intp], list[str]]:
+def groups_of(
+    fields: Fields, by: str = "class", n_groups: int | None = None, label: str | None = None
+) -> tuple[npt.NDArray[np.intp], list[str]]:
     """Assign documents to groups.
 
     Args:
@@ -558,6 +562,8 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int | None = None) ->
             about the same size; if there are no more than `n_groups` different numbers, each is a group.
         n_groups: the number of groups into which numbers are divided. None is 4, but if there are at most 12
             different numbers, such as stars, each is a group.
+        label: the name of the column that the labels were read from, which is as good as "class"; a covariate of this
+            name comes first.
 
     Returns:
         (n_docs,) the group of each document, -1 if it is unknown; and the names of the groups.
@@ -580,22 +586,26 @@ def groups_of(fields: Fields, by: str = "class", n_groups: int | None = None) ->
             if isinstance(values, Categories)
             else quantile_groups(values, _default_groups(values) if n_groups is None else n_groups)
         )
-    elif by == "class":
+    elif by in ("class", label):
         labels = fields.labels or []
         known = sorted({label for label in labels if label})
         place = {label: code for code, label in enumerate(known)} | {"": -1}
         groups = np.array([place[label] for label in labels], np.intp), known
     else:
         names = sorted(fields.covariates)
+        of_labels = {"class": "class (their labels)"}
+        if label is not None:
+            of_labels = {label: f"{label} (their labels)", "class": "class (the same)"}
         raise InputError(
             f"the documents have no covariate {by!r}, and covariates are given when the corpus is made (`covariates`); "
-            f"{nearest(by, [*names, 'class'], [*names, 'class (their labels)'])}"
+            f"{nearest(by, [*names, *of_labels], [*names, *of_labels.values()])}"
         )
     if not (groups[0] >= 0).any():
-        what = "class" if by == "class" else f"value of {by!r}"
+        is_class = by in ("class", label) and by not in fields.covariates
+        what = "class" if is_class else f"value of {by!r}"
         raise InputError(
             f"no document has a {what}, so topics cannot be shown by it; they are given when the corpus is made "
-            f"({'`labels`' if by == 'class' else '`covariates`'})"
+            f"({'`labels`' if is_class else '`covariates`'})"
         )
     return groups
 

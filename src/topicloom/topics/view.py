@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..display import html_table
-from ..errors import InputError, SettingError
+from ..errors import InputError, ModelFileError, SettingError
 from ..files import as_path, read_whole
 from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
@@ -30,7 +30,18 @@ from ..text.tokenizing import excerpt, fold_of, with_allowed, without_html
 from .document_topics import DocumentTopics
 from .edits import Numbering, moved, numbers_in
 from .matching import DEFAULT_THRESHOLD, Matches, match, warn_of_few_documents
-from .saved import ANSWERS, CONFIG, SavedTopics, find_model, load_model, load_model_of, read_stored, read_topics
+from .saved import (
+    ANSWERS,
+    CONFIG,
+    SavedTopics,
+    find_model,
+    load_model,
+    load_model_of,
+    read_metrics,
+    read_stored,
+    read_topics,
+    trained_on,
+)
 from .search import VectorSearch, with_encoder
 from .table import Table, document_table
 
@@ -227,6 +238,20 @@ class Topics:
         from .language_model import LanguageModelAnswers
 
         return LanguageModelAnswers(None if self._run is None else self._run / ANSWERS)
+
+    @cached_property
+    def label_column(self) -> str | None:
+        """The column that the labels of a run were read from, as `train --label` named it; None if it is not known.
+
+        `by` and `words_by` take it in place of "class".
+        """
+        if self._run is None or self.documents.labels is None:
+            return None
+        try:
+            found = trained_on(read_metrics(self._run)).get("reading", {}).get("label")
+        except ModelFileError:  # the topics can be read without this file
+            return None
+        return found if isinstance(found, str) else None
 
     @cached_property
     def shares(self) -> Array:
@@ -925,7 +950,8 @@ class Topics:
         """Return the shares of topics by a covariate with intervals, and how topics differ.
 
         Args:
-            covariate: its name, or "class" for the documents' labels.
+            covariate: its name, or "class" for the documents' labels. In a run, the column that the labels were read
+                from means the same.
             n_groups: the number of groups into which numbers are divided at their quantiles. None is 4, but if there
                 are at most 12 different numbers, such as stars, each is a group.
             level: the probability of the intervals.
@@ -947,8 +973,9 @@ class Topics:
         from .shares import by_covariate
 
         return by_covariate(
-            self.documents.theta, self.documents.fields, covariate, n_groups=n_groups, empty=self.documents.empty,
-            names=self.names, level=level, n_samples=n_samples, random_state=random_state,
+            self.documents.theta, self.documents.fields, covariate, label=self._other_name(covariate),
+            n_groups=n_groups, empty=self.documents.empty, names=self.names, level=level, n_samples=n_samples,
+            random_state=random_state,
         )  # fmt: skip
 
     def words_by(self, topic: Any, covariate: str = "class", n_words: int = 10, n_groups: int | None = None) -> Table:
@@ -956,7 +983,7 @@ class Topics:
 
         Args:
             topic: its number or its name.
-            covariate: its name, or "class" for the documents' labels.
+            covariate: its name, or "class" for the documents' labels, as for `by`.
             n_words: the number of words for each group.
             n_groups: the number of groups into which numbers are divided, as for `by`.
 
@@ -977,7 +1004,7 @@ class Topics:
         """
         from .shares import groups_of
 
-        groups, group_names = groups_of(self.documents.fields, covariate, n_groups)
+        groups, group_names = groups_of(self.documents.fields, covariate, n_groups, self._other_name(covariate))
         return self._words_by(topic, "group", groups, group_names, n_words)
 
     def match(self, other: Any, *, threshold: float = DEFAULT_THRESHOLD) -> Matches:
@@ -1612,6 +1639,10 @@ class Topics:
         theta = self.documents.theta[row]
         words = typical_words(counts.indices[place], counts.data[place], theta, self.components, self.word_counts, k)
         return [int(word) for word in words]
+
+    def _other_name(self, covariate: str) -> str | None:
+        """Return the column of the labels, unless `covariate` is known without it."""
+        return None if covariate in ("class", *self.documents.fields.covariates) else self.label_column
 
     def _words_by(self, topic: Any, column: str, groups: Array, group_names: Sequence[str], n_words: int) -> Table:
         from .shares import words_by_group

@@ -388,7 +388,7 @@ def _groups(topics: Topics, options: Options, language: Language) -> list[Figure
     from .over_time import group_table, trend_lines
 
     found = topics.by(options.covariate, random_state=options.random_state)
-    by = words.CLASS(language) if options.covariate == "class" else options.covariate
+    by = topics.label_column or words.CLASS(language) if options.covariate == "class" else options.covariate
     style: dict[str, Any] = {"font": options.font, "language": language}
     cells = found.cross_table().to_dicts()
     shape = (len(topics), len(found.groups))
