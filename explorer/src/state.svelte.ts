@@ -31,6 +31,7 @@ export class State {
   onlyTopic = $state(false);
   turned = $state.raw<Turn | null>(null); // what was just undone or redone
   said = $state(""); // what else just happened, for screen readers
+  missing = $state(""); // the topic that the address asks for, if there is none of this number
   private untilShown = 0; // a timer
   private system = $state(dark.matches);
   private printing = $state(false); // paper is white
@@ -123,6 +124,7 @@ export class State {
 
   /** Chooses a topic and moves the focus to its row, or to the first one if the table is filtered; the history gets no entry. */
   async toRow(topic: number, options?: FocusOptions): Promise<void> {
+    this.missing = "";
     this.topic = topic;
     await tick();
     (document.getElementById(`row-${topic}`) ?? document.querySelector<HTMLElement>("tr[id^=row-]") ?? document.getElementById("content"))?.focus(options);
@@ -225,6 +227,7 @@ export class State {
   }
 
   private write(): void {
+    this.missing = "";
     if (location.hash !== this.address) location.hash = this.address;
   }
 
@@ -244,7 +247,9 @@ export class State {
     if (this.view === "time") this.period = asked.get("period") ?? "";
     if (this.view === "classes") this.by = asked.get("by") ?? "";
     if (this.view === "documents") [this.query, this.label, this.onlyTopic] = [asked.get("q") ?? "", asked.get("class") ?? "", asked.has("only")];
-    this.topic = Number.isInteger(number) && number >= 0 && number < this.core.n_topics ? number : (this.order[0] ?? 0);
+    const exists = Number.isInteger(number) && number >= 0 && number < this.core.n_topics;
+    this.missing = topic && !exists ? line(topic).slice(0, 20) : "";
+    this.topic = exists ? number : (this.order[0] ?? 0);
   }
 }
 

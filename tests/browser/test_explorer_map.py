@@ -37,7 +37,12 @@ def page(tmp_path_factory) -> Path:
         min_df=2,
         ids=[f"doc-{i}" for i in range(240)],
         labels=["even" if i % 2 else "odd" for i in range(240)],
-        covariates={"shop": [("north", "south", "west")[i % 3] for i in range(240)], "price": list(range(240))},
+        covariates={
+            "shop": [("north", "south", "west")[i % 3] for i in range(240)],
+            "price": list(range(240)),
+            "fare": [(1.889, 7.5, 25.18, 33.07, 48.26, 61.9)[i % 6] for i in range(240)],
+            "stars": [1 + i % 5 for i in range(240)],
+        },
     )
     model = tl.LDA(n_topics=4, method="gibbs", epochs=40, random_state=0).fit(corpus)
     path = tmp_path_factory.mktemp("map") / "page.html"
@@ -175,6 +180,16 @@ def test_shares_are_shown_by_a_chosen_covariate(browser, page):
     browser.until(f"{names} === 'north,south,west'")
 
 
+@pytest.mark.parametrize(
+    ("covariate", "numbers"),
+    [("fare", "10,20,30,40,50,60"), ("price", "50,100,150,200"), ("stars", "1,2,3,4,5")],
+)
+def test_an_axis_of_numbers_has_round_ticks(browser, page, covariate, numbers):
+    browser.open(page, f"classes?by={covariate}")
+    ticks = "[...document.querySelectorAll('#content figure text:not([text-anchor=end])')]"
+    browser.until(f"{ticks}.map((each) => each.textContent).join() === '{numbers}'")
+
+
 def test_the_quality_of_a_run_is_summed_up(browser, page):
     browser.open(page, "quality")
     good, weak, todo = (each.text for each in browser.all("#content .verdict li"))
@@ -198,6 +213,22 @@ def test_a_link_names_a_topic_and_views_keep_their_place(browser, page):
     browser.until(
         "document.querySelector('#tab-documents').getAttribute('aria-selected') === 'true' && scrollY === 900"
     )
+
+
+def test_a_missing_topic_is_said_until_another_is_chosen(browser, page):
+    said = "document.querySelector('#missing[role=status]').textContent"
+    browser.open(page, "view=words&topic=99")
+    largest = browser.find("#topic").get_attribute("aria-label").removeprefix("Topic ")
+    browser.until(f"{said} === 'There is no topic 99. The largest one is shown, topic {largest}.'")
+    browser.find("button[lang=zh-CN]").click()
+    browser.until(f"{said} === '没有主题 99，现显示占比最大的主题 {largest}。'")
+    browser.find("button[lang=en]").click()
+    browser.driver.get(f"{page.as_uri()}#topics/{(int(largest) + 1) % 4}")
+    browser.until(f"{said} === ''")
+    browser.driver.get(f"{page.as_uri()}#topics/-1")
+    browser.until(f"{said}.startsWith('There is no topic -1.')")
+    browser.find("#content tbody th button, #content tbody tr[id^=row-]").click()
+    browser.until(f"{said} === ''")
 
 
 def test_a_text_is_beside_the_documents_most_like_it(browser, page):
