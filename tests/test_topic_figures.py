@@ -199,6 +199,22 @@ def test_periods_without_documents_leave_a_gap(tmp_path):
     assert np.isnan(page.axes[0].lines[0].get_ydata()[1])
 
 
+@pytest.mark.parametrize(
+    ("numbers", "ticks"),
+    [
+        ([1.889, 7.5, 25.18, 33.07, 48.26], [0, 20, 40]),
+        ([17, 93, 205, 412], [0, 200, 400]),
+        (np.linspace(3.3, 57.1, 40), [20, 40]),
+        ([2019, 2020, 2021], [2019, 2020, 2021]),
+    ],
+)
+def test_numbers_have_round_ticks(numbers, ticks):
+    (page,) = figures.trend_lines(numbers, np.full((len(numbers), 1), 0.2), ["0"])
+    axes = page.axes[0]
+    low, high = axes.get_xlim()
+    assert [tick for tick in axes.get_xticks() if low <= tick <= high] == ticks
+
+
 def test_a_stream_has_layers_for_large_topics_and_the_rest():
     axes = figures.trend_stream(MONTHS, SHARES, ["0 rising", "1 falling"]).axes[0]
     assert texts(axes) == ["1 falling", "0 rising"]  # from below: the one that is earlier first

@@ -311,8 +311,10 @@ def _time_axis(axes: Axes, times: npt.NDArray[np.generic], n_ticks: int, languag
         locator = AutoDateLocator(minticks=2, maxticks=n_ticks)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=n_ticks > 5, **_DATES[language]))
-    elif len(times) <= n_ticks + 1:
-        axes.set_xticks(times)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(n_ticks, integer=bool(np.issubdtype(times.dtype, np.integer))))
+        is_whole = bool(np.issubdtype(times.dtype, np.integer))
+        if len(times) == 1 or (is_whole and len(times) <= n_ticks + 1 and len(np.unique(np.diff(times))) == 1):
+            axes.set_xticks(times)
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(n_ticks, integer=is_whole, steps=[1, 2, 5, 10]))
     axes.spines[["top", "right"]].set_visible(False)
