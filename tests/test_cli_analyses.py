@@ -14,6 +14,7 @@ import yaml
 import topicloom as tl
 from command_line import call, refused, shown, table
 from topicloom.cli.analyses import bars
+from topicloom.topics.publication import groups_for_print, trends_for_print
 
 WORDS = {
     "pets": "cat dog vet pets fur paw kitten puppy animal leash",
@@ -155,6 +156,95 @@ def test_labels_are_known_by_their_column(folder, tmp_path):
     view = tl.Topics.from_run(folder / "run")
     assert view.words_by(0, "section").to_dicts() == view.words_by(0).to_dicts()
     assert tl.Topics.of(view.model, view.corpus, view.documents).label_column is None
+
+
+def for_print(path: Path, *arguments: object) -> tuple[list[list[str]], str]:
+    """Return the cells of a LaTeX table, as LaTeX shows them, and the whole text."""
+    shown(*arguments, "--out", path)
+    text = path.read_text(encoding="utf-8")
+    parts = re.split(r"\\(?:toprule|midrule|bottomrule|endfirsthead|endhead|endfoot)\n", text)
+    full = [part for part in parts if " & " in part]
+    rows = [row for part in (full[0], full[-1]) for row in re.findall(r"^(.+) \\\\$", part, re.M)]
+    for written, meant in (("--", "–"), (r"\textless{}", "<"), (r"\%", "%"), (r"\_", "_"), (r"\&", "&")):
+        rows = [row.replace(written, meant) for row in rows]
+    return [row.split(" & ") for row in rows], text
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else format(100 * value, ".2f")
+
+
+def interval(row: dict) -> str:
+    return "–" if row["low"] is None else f"{percent(row['low'])}–{percent(row['high'])}"
+
+
+def test_trends_go_into_a_paper(folder, tmp_path):
+    command = ("trends", folder / "run", "--period", "month", "--from", "2022-01-15", "--min-documents", 20,
+               "--level", 0.9, "--samples", 50)  # fmt: skip
+    (head, *rows), text = for_print(tmp_path / "a.tex", *command)
+    assert head == ["Topic", "Words", "Period", "Share (%)", "90 % CI", "Documents", "Sparse"]
+    expected = as_json(*command)["shares"]
+    assert {row["sparse"] for row in expected} == {True, False}
+    assert rows == [
+        [str(row["topic"]), row["name"], row["period"], percent(row["share"]), interval(row), str(row["documents"]),
+         "yes" if row["sparse"] else "no"]
+        for row in expected
+    ]  # fmt: skip
+    assert r"\begin{longtable}" in text  # 72 rows
+    n_docs = sum(row["documents"] for row in expected if row["topic"] == 0)
+    assert rf"by month in {n_docs} documents, with 90 \% confidence intervals" in text
+    assert r"\label{tab:trends}" in text
+
+
+def test_groups_go_into_a_paper(folder, tmp_path):
+    command = ("by", folder / "run", "--samples", 50)
+    (head, *rows), text = for_print(tmp_path / "a.tex", *command)
+    assert head == ["Topic", "Words", "section", "Share (%)", "95 % CI", "Documents"]
+    shares = [
+        [str(row["topic"]), row["name"], row["class"], percent(row["share"]), interval(row), str(row["documents"])]
+        for row in as_json(*command)["shares"]
+    ]
+    assert rows == shares
+    assert r"\begin{table}" in text
+    assert r"\label{tab:by-section}" in text
+    (head, *rows), text = for_print(tmp_path / "b.tex", *command, "--crosstab")
+    assert head[6:] == ["Lift", "p", "Differs"]
+    assert [row[:6] for row in rows] == shares
+    assert [row[6:] for row in rows] == [
+        [f"{row['lift']:.2f}", "<0.001" if row["p_corrected"] < 0.001 else f"{row['p_corrected']:.3f}",
+         row["differs"] or "–"]
+        for row in as_json(*command, "--crosstab")["cells"]
+    ]  # fmt: skip
+    shown(*command, "--out", tmp_path / "c.csv")
+    assert next(iter(table((tmp_path / "c.csv").read_text(encoding="utf-8"))[0])) == "class"  # data keep their form
+
+
+def test_words_go_into_a_paper(folder, tmp_path):
+    command = ("export", folder / "run", "--to", "words")
+    (head, *rows), text = for_print(tmp_path / "a.tex", *command, "--caption", "Words & co", "--label", "tab:w")
+    assert head == ["Topic", "Rank", "Word", "Probability (%)"]
+    words = tl.Topics.from_run(folder / "run").word_table(10).to_dicts()
+    assert rows == [[str(w["topic"]), str(w["rank"]), w["word"], percent(w["probability"])] for w in words]
+    assert r"\caption{Words \& co}" in text
+    assert r"\label{tab:w}" in text
+    shown(*command, "--out", tmp_path / "a.md", "--table-language", "zh")
+    caption, _, head, *_ = (tmp_path / "a.md").read_text(encoding="utf-8").splitlines()
+    assert caption.startswith("Table: 3 个主题各自的前 10 个主题词")
+    assert head == "| 主题 | 排名 | 词 | 概率（%） |"
+
+
+def test_names_and_languages_of_printed_shares(folder):
+    view = tl.Topics.from_run(folder / "run").rename({0: "R&D"})
+    found = view.by("author", n_samples=20)
+    english = groups_for_print(found, view.given_names, 0.95, "en", title="Documents")
+    assert list(english.columns)[:2] == ["Name", "Documents (group)"]
+    assert english["Name"][0] == "R&D"
+    assert english["Name"][-1] == view.names[2]
+    months = view.over_time("quarter", n_samples=20)
+    chinese = trends_for_print(months, view.given_names, 0.95, "zh")
+    assert list(chinese.columns) == ["名称", "时段", "占比（%）", "95% 区间", "文档数", "稀疏"]
+    assert set(chinese["稀疏"]) == {"否"}
+    assert chinese.caption == "480 篇文档的主题占比，按季度统计，附 95% 区间。"
 
 
 def test_marks_of_missing_values_in_a_table(tmp_path):

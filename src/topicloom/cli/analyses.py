@@ -28,6 +28,7 @@ from .options import (
     Start,
     check_new,
     check_table,
+    is_for_print,
     mention_edits,
     number_or_name,
     open_topics,
@@ -36,9 +37,10 @@ from .options import (
 from .shell import command, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from ..topics.shares import ByGroup
+    from ..topics.shares import ByGroup, Correction
     from ..topics.table import Table
     from ..topics.trends import OverTime
+    from ..topics.view import Topics
 
 
 # Bars of text for shares over time, as wide as the terminal
@@ -231,7 +233,13 @@ def trends(
         _log_unknown(n_unknown, "time")
         if n_outside:
             logger.info("%s are left out, because their time is outside", counted(n_outside, "document"))
-    _write(found.table(), out)
+    if is_for_print(out):
+        from ..topics.publication import table_language, trends_for_print
+
+        language = table_language("auto", view.corpus.tokenizer)
+        _write(trends_for_print(found, view.given_names, level, language), out)
+    else:
+        _write(found.table(), out)
 
 
 def _log_periods(found: OverTime) -> None:
@@ -311,7 +319,7 @@ def by(
         else:
             _show_cross_table(table, found, correction.value, title)
             _log_unknown(found.n_unknown, what)
-        _write(table, out)
+        _write(_groups_for_print(found, view, level, title, correction.value) if is_for_print(out) else table, out)
         return
     if topic is not None:
         k = view.number_of(number_or_name(topic))
@@ -345,7 +353,17 @@ def by(
         columns = found.groups if few else ["highest", "lowest", "difference"]
         print_table(["topic", "name", *columns, "p (Holm)"], rows, n_numbers=1)
         _log_unknown(found.n_unknown, what)
-    _write(found.table(), out)
+    _write(_groups_for_print(found, view, level, title) if is_for_print(out) else found.table(), out)
+
+
+def _groups_for_print(
+    found: ByGroup, view: Topics, level: float, title: str, correction: Correction | None = None
+) -> Table:
+    from ..topics.publication import groups_for_print, table_language
+
+    language = table_language("auto", view.corpus.tokenizer)
+    known = None if title == found.column else title
+    return groups_for_print(found, view.given_names, level, language, title=known, correction=correction)
 
 
 @command

@@ -429,6 +429,11 @@ def check_table(path: Path | None, overwrite: bool) -> None:
         check_new(path, overwrite)
 
 
+def is_for_print(path: Path | None) -> bool:
+    """Whether a table in this file goes into a paper as it is."""
+    return path is not None and path.suffix.lower() in (".tex", ".md")
+
+
 # Documents
 
 

@@ -33,6 +33,7 @@ from .options import (
     Start,
     check_new,
     check_table,
+    is_for_print,
     one_or_several,
     open_topics,
     read_bins,
@@ -316,11 +317,11 @@ def export(
         ),
     ],
     words: Annotated[
-        int | None, typer.Option(min=1, help="Words of a topic in a table: 20; in .tex and .md tables of topics, 10.")
+        int | None, typer.Option(min=1, help="Words of a topic in a table: 20; in .tex and .md, 10.")
     ] = None,
     texts: Annotated[bool, typer.Option("--texts/--no-texts", help="Write the texts of documents too.")] = False,
-    caption: Annotated[str | None, typer.Option(help="The caption of a .tex or .md table of topics.")] = None,
-    label: Annotated[str | None, typer.Option(help="Its label in LaTeX; by default tab:topics.")] = None,
+    caption: Annotated[str | None, typer.Option(help="The caption of a .tex or .md table of topics or words.")] = None,
+    label: Annotated[str | None, typer.Option(help="Its label in LaTeX; by default tab:topics or tab:words.")] = None,
     table_language: Annotated[
         FigureLanguages, typer.Option(help="The language of its headings; auto is zh for Chinese texts, otherwise en.")
     ] = FigureLanguages.auto,
@@ -332,9 +333,10 @@ def export(
     """Write the topics of a run for people or for another program.
 
     topics, words and documents are tables: .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex (LaTeX), .md (Markdown) or
-    .html. A .tex or .md table of topics can go into a paper as it is. pyldavis is a .json file with the arguments of
-    pyLDAvis.prepare, topicwizard a .joblib file for topicwizard.app.load_app, and datamapplot an .npz file with
-    coordinates and labels for DataMapPlot. word2vec is a .txt file with the vectors of words and topics in one space.
+    .html. A .tex or .md table of topics or words can go into a paper as it is. pyldavis is a .json file with the
+    arguments of pyLDAvis.prepare, topicwizard a .joblib file for topicwizard.app.load_app, and datamapplot an .npz file
+    with coordinates and labels for DataMapPlot. word2vec is a .txt file with the vectors of words and topics in one
+    space.
     """
     if to in _ENDINGS:
         if not out.name.endswith(_ENDINGS[to]):
@@ -342,15 +344,23 @@ def export(
         check_new(out, overwrite)
     else:
         check_table(out, overwrite)
-    is_for_print = to is Target.topics and out.suffix.lower() in (".tex", ".md")
-    if not is_for_print and not (caption is label is None and table_language is FigureLanguages.auto):
+    prints = to in (Target.topics, Target.words) and is_for_print(out)
+    if not prints and not (caption is label is None and table_language is FigureLanguages.auto):
         raise InputError(
-            "`caption`, `label` and `table_language` are those of a .tex or .md table of topics; give such a file, or "
-            "leave them out"
+            "`caption`, `label` and `table_language` are those of a .tex or .md table of topics or words; give such a "
+            "file, or leave them out"
         )
     view = open_topics(run, allow)
-    if is_for_print:
-        table = view.publication_table(words or 10, table_language=table_language.value)
+    if prints:
+        if to is Target.topics:
+            table = view.publication_table(words or 10, table_language=table_language.value)
+        else:
+            from ..topics.publication import table_language as chosen
+            from ..topics.publication import words_for_print
+
+            language = chosen(table_language.value, view.corpus.tokenizer)
+            n = words or 10
+            table = words_for_print(view.word_table(n), view.given_names, n, language)
         caption, label = table.caption if caption is None else caption, table.label if label is None else label
         replace(table, caption=caption, label=label).save(out)
     else:

@@ -1,13 +1,18 @@
-"""Tables that go into a paper as they are, of topics, comparisons and evaluations, in English and Chinese."""
+"""Tables that go into a paper as they are, of topics, their shares, comparisons and evaluations, in two languages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import SettingError
 from ..metrics.catalogue import CATALOGUE
 from .table import Strong, Table
+
+if TYPE_CHECKING:
+    from .shares import ByGroup, Correction
+    from .trends import OverTime
 
 TableLanguage = Literal["auto", "en", "zh"]
 Language = Literal["en", "zh"]
@@ -17,6 +22,10 @@ _HEADINGS = {
     "topic": ("Topic", "主题"), "name": ("Name", "名称"), "words": ("Words", "主题词"),
     "share": ("Share (%)", "占比（%）"), "coherence": ("NPMI", "NPMI"), "model": ("Model", "模型"),
     "n_topics": ("$K$", "$K$"), "measure": ("Measure", "指标"), "value": ("Value", "数值"),
+    "period": ("Period", "时段"), "class": ("Class", "类别"), "documents": ("Documents", "文档数"),
+    "interval": ("{level} % CI", "{level}% 区间"), "sparse": ("Sparse", "稀疏"), "lift": ("Lift", "提升度"),
+    "p": ("p", "p 值"), "differs": ("Differs", "差异"), "rank": ("Rank", "排名"),
+    "word": ("Word", "词"), "probability": ("Probability (%)", "概率（%）"),
 }  # fmt: skip
 _TOPICS = (
     "Topics of {documents} documents. Share is the mean proportion of the topic in a document, and NPMI the coherence "
@@ -41,6 +50,39 @@ _EVALUATION = (
     "Measures of {model} with {n_topics} topics on {documents} documents.",
     "{model}（{n_topics} 个主题）在 {documents} 篇文档上的指标。",
 )
+_TRENDS = (
+    "Shares of topics {by} in {documents} documents, with {level} % confidence intervals (CI).",
+    "{documents} 篇文档的主题占比，{by}统计，附 {level}% 区间。",
+)
+_SPARSE = (
+    " Periods with fewer than {least} documents are sparse.",
+    "文档少于 {least} 篇的时段为稀疏时段。",
+)
+_PERIODS_ZH = {
+    "hour": "按小时", "day": "按日", "week": "按周", "month": "按月", "quarter": "按季度", "year": "按年",
+    "decade": "按十年",
+}  # fmt: skip
+_GROUPS = (
+    "Shares of topics by {by} in {documents} documents, with {level} % confidence intervals (CI).",
+    "{documents} 篇文档的主题占比，按{by}分组，附 {level}% 区间。",
+)
+_CROSS_TABLE = (
+    "Topics by {by} in {documents} documents: shares with {level} % confidence intervals (CI), and lift, the share "
+    "divided by that of all documents. Each group is compared with all documents; p is corrected for all topics and "
+    "groups, by the method of {correction}.",
+    "{documents} 篇文档的主题，按{by}分组：占比（附 {level}% 区间）和提升度（占比与全部文档的占比之比）。"
+    "每组都与全部文档比较；p 值按所有主题和组校正（{correction}）。",
+)
+_CORRECTIONS = {"benjamini-hochberg": "Benjamini–Hochberg", "holm": "Holm"}
+_WORDS = (
+    "The {n_words} top words of {n_topics} topics, with their probability in the topic.",
+    "{n_topics} 个主题各自的前 {n_words} 个主题词，及其在主题中的概率。",
+)
+_YES_NO = (("no", "yes"), ("否", "是"))
+_DIFFERS = {"higher": ("higher", "更高"), "lower": ("lower", "更低")}
+_NONE = "–"
+_LEAST_P = 0.001
+_NOT_IN_LABELS = re.compile(r"[\s\\{}%#~\x00-\x1f]+")
 
 
 def table_language(language: TableLanguage, tokenizer: Any = None) -> Language:
@@ -76,6 +118,125 @@ def topics_for_print(table: Table, given: Sequence[str | None], n_documents: int
     }
     caption = _TOPICS[chinese].format(documents=f"{n_documents:,}")
     return _printed(columns, language, caption, "tab:topics")
+
+
+def trends_for_print(found: OverTime, given: Sequence[str | None], level: float, language: Language) -> Table:
+    """Return a table of the shares of topics by period, with a row for each topic and period.
+
+    Args:
+        found: the shares.
+        given: the name that each topic was given.
+        level: the probability of the intervals.
+        language: "en" or "zh".
+    """
+    chinese = language == "zh"
+    table = found.table()
+    unit = found.period
+    if chinese:
+        by = _PERIODS_ZH.get(unit, "按时段")
+    else:
+        by = f"in periods of {unit}" if unit[0].isdigit() else f"by {'period' if unit == 'bins' else unit}"
+    about = {"by": by, "documents": f"{int(found.shares.n_docs.sum()):,}", "level": f"{100 * level:.4g}"}
+    caption = _TRENDS[chinese].format(**about)
+    if any(table["sparse"]):
+        caption += _SPARSE[chinese].format(least=found.min_documents)
+    columns = {
+        **_topic_columns(table, given, chinese),
+        "period": [period.replace(" to ", "–") for period in table["period"]],
+        **_share_columns(table),
+        "sparse": [_YES_NO[chinese][bool(value)] for value in table["sparse"]],
+    }
+    return _printed(columns, language, caption, "tab:trends", level)
+
+
+def groups_for_print(
+    found: ByGroup,
+    given: Sequence[str | None],
+    level: float,
+    language: Language,
+    *,
+    title: str | None = None,
+    correction: Correction | None = None,
+) -> Table:
+    """Return a table of the shares of topics by group, with a row for each topic and group.
+
+    Args:
+        found: the shares.
+        given: the name that each topic was given.
+        level: the probability of the intervals.
+        language: "en" or "zh".
+        title: what the groups are called; None is the name of the covariate, or "class".
+        correction: that of the p-values of the cross table, `ByGroup.cross_table`; None leaves its columns out.
+    """
+    chinese = language == "zh"
+    is_class = title is None and found.column == "class"
+    called = ("类别" if chinese else "class") if is_class else title or found.by
+    heading = _HEADINGS["class"][chinese] if is_class else called
+    spaced = f" {called} " if chinese and called.isascii() else called
+    about = {"by": spaced, "documents": f"{int(found.shares.n_docs.sum()):,}", "level": f"{100 * level:.4g}"}
+    kind, table = "by", found.table()
+    if correction is None:
+        further, caption = {}, _GROUPS[chinese].format(**about)
+    else:
+        kind, table = "crosstab", found.cross_table(correction=correction)
+        caption = _CROSS_TABLE[chinese].format(**about, correction=_CORRECTIONS[correction])
+        further = {
+            "lift": [_NONE if lift is None else f"{lift:.{_DECIMALS}f}" for lift in table["lift"]],
+            "p": list(map(_p, table["p_corrected"])),
+            "differs": [_NONE if differs is None else _DIFFERS[differs][chinese] for differs in table["differs"]],
+        }
+    before, after = _topic_columns(table, given, chinese), _share_columns(table) | further
+    taken = {_heading_of(name, chinese, level) for name in (*before, *after)}
+    if heading in taken:
+        heading += "（组）" if chinese else " (group)"
+    columns = before | {"group": list(table[found.column])} | after
+    label = _NOT_IN_LABELS.sub("-", f"tab:{kind}-{title or found.by}")
+    return _printed(columns, language, caption, label, level, {"group": heading})
+
+
+def words_for_print(table: Table, given: Sequence[str | None], n_words: int, language: Language) -> Table:
+    """Return a table of the words of topics with their probabilities, with a row for each word.
+
+    Args:
+        table: what `Topics.word_table` returned.
+        given: the name that each topic was given.
+        n_words: the number of words of a topic.
+        language: "en" or "zh".
+    """
+    chinese = language == "zh"
+    of_topic = _topic_columns(table, given, chinese)
+    columns = {name: values for name, values in of_topic.items() if name != "words"} | {
+        "rank": list(table["rank"]),
+        "word": list(table["word"]),
+        "probability": list(map(_percent, table["probability"])),
+    }
+    caption = _WORDS[chinese].format(n_words=n_words, n_topics=len(given))
+    return _printed(columns, language, caption, "tab:words")
+
+
+def _topic_columns(table: Table, given: Sequence[str | None], chinese: bool) -> dict[str, list[Any]]:
+    """Return which topic a row is about: by its name or, if no topic was named, by its number and first words."""
+    if any(given):
+        return {"name": list(table["name"])}
+    between = "、" if chinese else ", "
+    return {"topic": list(table["topic"]), "words": [name.replace(", ", between) for name in table["name"]]}
+
+
+def _share_columns(table: Table) -> dict[str, list[str]]:
+    ends = zip(table["low"], table["high"], strict=True)
+    return {
+        "share": list(map(_percent, table["share"])),
+        "interval": [_NONE if None in (low, high) else f"{_percent(low)}–{_percent(high)}" for low, high in ends],
+        "documents": [f"{n:,}" for n in table["documents"]],
+    }
+
+
+def _percent(value: float | None) -> str:
+    return _NONE if value is None else f"{100 * value:.{_DECIMALS}f}"
+
+
+def _p(value: float | None) -> str:
+    return _NONE if value is None else f"<{_LEAST_P}" if value < _LEAST_P else f"{value:.3f}"
 
 
 def comparison_for_print(
@@ -181,10 +342,22 @@ def _title(name: str, chinese: bool, *, whole: bool = False) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _printed(columns: Mapping[str, Sequence[Any]], language: Language, caption: str, label: str) -> Table:
-    chinese = language == "zh"
+def _heading_of(name: str, chinese: bool, level: float) -> str:
+    if name in _HEADINGS:
+        return _HEADINGS[name][chinese].replace("{level}", f"{100 * level:.4g}")
+    return _title(name, chinese)
+
+
+def _printed(
+    columns: Mapping[str, Sequence[Any]],
+    language: Language,
+    caption: str,
+    label: str,
+    level: float = 0.95,
+    headings: Mapping[str, str] | None = None,
+) -> Table:
+    chinese, own = language == "zh", headings or {}
     titled = {
-        _HEADINGS[name][chinese] if name in _HEADINGS else _title(name, chinese): values
-        for name, values in columns.items()
+        own[name] if name in own else _heading_of(name, chinese, level): values for name, values in columns.items()
     }
     return Table(titled, caption, caption=caption, label=label, decimals=_DECIMALS)

@@ -32,7 +32,8 @@ BOM = "\ufeff"  # at the beginning of a file, by which Excel recognises UTF-8
 # full-width characters are taken for the others in East Asian settings.
 _FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@＝＋－＠]")
 _LONG_CELL = 60  # characters; a longer cell is broken into lines in LaTeX
-_WIDE_TABLE = 60  # characters of the columns of a LaTeX table; a wider one is set in small type
+_WIDE_TABLE, _VERY_WIDE_TABLE = 60, 75  # characters of the columns of a LaTeX table; wider ones are set in small type
+_ROWS_OF_A_PAGE = 40  # a longer LaTeX table goes on over pages
 _WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
 _NOT_IN_LABELS = re.compile(r"[\\{}%#~\x00-\x1f]")
@@ -46,8 +47,7 @@ _LATEX = {
 # Characters that pdfTeX has no glyphs for: Chinese, Japanese and Korean, which ctex has fonts for, and other scripts.
 _EAST_ASIAN = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
 _OTHER_SCRIPT = re.compile("[\u0250-\u10ff\u1200-\u1dff\U0001f000-\U0001faff]")
-_NEGATIVE = re.compile(r"-(?=\d+(?:\.\d+)?\b)")
-_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?: ± \d[\d,]*(?:\.\d+)?)?")
+_NUMBER = re.compile(r"[-<]?\d[\d,]*(?:\.\d+)?(?:(?: ± |–)\d[\d,]*(?:\.\d+)?)?")
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|~#"} | {
     "<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " ", "\r": " ", "\t": " ",
 }  # fmt: skip
@@ -197,8 +197,9 @@ class Table:
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
         r"""Return a LaTeX table, which needs \usepackage{booktabs}.
 
-        Long texts are broken into lines: their columns share .6 of the width of the line. A comment says what a table
-        with Chinese or with other scripts needs.
+        Long texts are broken into lines: their columns share .6 of the width of the line. A table with a caption and
+        more than 40 rows is a longtable, which goes on over pages. Comments say which packages it needs, and what a
+        table with Chinese or with other scripts needs.
 
         Args:
             caption: the caption; with it or a label, the table floats. None is that of the table, if it has one.
@@ -226,13 +227,24 @@ class Table:
         ]  # fmt: skip
         if caption is None and label is None:
             return "\n".join(body) + "\n"
-        above = [] if caption is None else [rf"\caption{{{_heading(caption)}}}"]
+        said = [] if caption is None else [rf"\caption{{{_heading(caption)}}}"]
+        said += [] if label is None else [rf"\label{{{label}}}"]
         widths = [max(length, len(name)) for length, name in zip(lengths, head, strict=True)]
-        if not any(long) and sum(widths) > _WIDE_TABLE:
-            above = [r"\small", r"\setlength{\tabcolsep}{4pt}", *above]
-        above += [] if label is None else [rf"\label{{{label}}}"]
-        float_of = "\n".join([r"\begin{table}", r"\centering", *above, *body, r"\end{table}"]) + "\n"
-        return "".join(f"% {line}\n" for line in _needs(float_of)) + float_of
+        is_wide = not any(long) and sum(widths) > _WIDE_TABLE
+        size = [r"\small", r"\setlength{\tabcolsep}{4pt}"] if is_wide else []
+        if is_wide and sum(widths) > _VERY_WIDE_TABLE:
+            size = [r"\footnotesize", r"\setlength{\tabcolsep}{3pt}"]
+        if caption is not None and len(lines) > _ROWS_OF_A_PAGE:
+            top = [r"\toprule", rows[0], r"\midrule"]
+            whole = [
+                r"\begingroup", *size, r"\setlength{\LTcapwidth}{\linewidth}", rf"\begin{{longtable}}{{{sides}}}",
+                *said[:-1], said[-1] + r" \\", *top, r"\endfirsthead", *top, r"\endhead", r"\bottomrule", r"\endfoot",
+                *rows[1:], r"\end{longtable}", r"\endgroup",
+            ]  # fmt: skip
+        else:
+            whole = [r"\begin{table}", r"\centering", *size, *said, *body, r"\end{table}"]
+        written = "\n".join(whole) + "\n"
+        return "".join(f"% {line}\n" for line in _needs(written)) + written
 
     def save(self, path: str | Path, *, excel: bool = False) -> None:
         """Write the table to a file, whose name's end is one of .csv, .tsv, .json, .jsonl, .parquet, .xlsx, .tex, .md
@@ -357,7 +369,7 @@ def _in_latex(cell: str) -> str:
     """Return a cell in LaTeX: escaped, numbers with a minus sign and not a hyphen, and bold if it is strong."""
     text = _escaped(cell, _LATEX)
     if _NUMBER.fullmatch(cell):
-        text = _NEGATIVE.sub("$-$", text)
+        text = re.sub("^-", "$-$", text)
     return rf"\textbf{{{text}}}" if isinstance(cell, Strong) else text
 
 
@@ -368,17 +380,19 @@ def _heading(text: str) -> str:
 
 def _needs(latex: str) -> list[str]:
     """Return what a LaTeX table needs in the preamble of a document."""
+    packages = [r"\usepackage{booktabs}"]
+    packages += [r"\usepackage{longtable}"] if r"\begin{longtable}" in latex else []
     if _EAST_ASIAN.search(latex):
         return [
-            r"\usepackage{booktabs}",
+            *packages,
             r"Chinese: compile with XeLaTeX or LuaLaTeX, and \usepackage[UTF8]{ctex} or the xeCJK package with a font.",
         ]
     if _OTHER_SCRIPT.search(latex):
         return [
-            r"\usepackage{booktabs}",
+            *packages,
             r"Compile with XeLaTeX or LuaLaTeX, and a font (fontspec) with these characters.",
         ]
-    return [r"\usepackage{booktabs}"]
+    return packages
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
