@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,12 @@ def test_labels_are_known_by_their_column(folder, tmp_path):
     view = tl.Topics.from_run(folder / "run")
     assert view.words_by(0, "section").to_dicts() == view.words_by(0).to_dicts()
     assert tl.Topics.of(view.model, view.corpus, view.documents).label_column is None
+    shutil.copytree(folder / "run", tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").unlink()
+    (tmp_path / "run" / "topics.csv").unlink()  # a model alone, with the options of its training
+    assert tl.Topics.from_run(tmp_path / "run").label_column == "section"
+    (tmp_path / "run" / "train.yaml").write_text("label: [", encoding="utf-8")
+    assert tl.Topics.from_run(tmp_path / "run").label_column is None
 
 
 def for_print(path: Path, *arguments: object) -> tuple[list[list[str]], str]:

@@ -405,6 +405,20 @@ def trained_on(about: Mapping[str, Any]) -> dict[str, Any]:
     return about.get(TRAINED_ON, about.get("source")) or {}
 
 
+def read_label_column(run: Path) -> str | None:
+    """Return the column that the labels of a run were read from; None if no file of the run names it."""
+    import yaml
+
+    try:
+        found = trained_on(read_metrics(run)).get("reading", {}).get("label")
+        if found is None:  # as after training on standard input
+            options = yaml.safe_load((run / TRAINING_OPTIONS).read_text(encoding="utf-8"))
+            found = options.get("label") if isinstance(options, dict) else None
+    except (ModelFileError, OSError, UnicodeDecodeError, yaml.YAMLError):  # topics can be read without these files
+        return None
+    return found if isinstance(found, str) else None
+
+
 def read_metrics(run: Path) -> dict[str, Any]:
     """Return the contents of metrics.json of a run; nothing if the run is a model alone.
 

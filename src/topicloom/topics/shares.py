@@ -595,7 +595,7 @@ def groups_of(
         names = sorted(fields.covariates)
         of_labels = {"class": "class (their labels)"}
         if label is not None:
-            of_labels = {label: f"{label} (their labels)", "class": "class (the same)"}
+            of_labels = {label: f"{label} (their labels)", "class": "class (their labels)"}
         raise InputError(
             f"the documents have no covariate {by!r}, and covariates are given when the corpus is made (`covariates`); "
             f"{nearest(by, [*names, *of_labels], [*names, *of_labels.values()])}"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..corpus import Corpus
 from ..display import html_table
-from ..errors import InputError, ModelFileError, SettingError
+from ..errors import InputError, SettingError
 from ..files import as_path, read_whole
 from ..messages import counted, nearest, similar
 from ..metrics import document_npmi
@@ -37,10 +37,9 @@ from .saved import (
     find_model,
     load_model,
     load_model_of,
-    read_metrics,
+    read_label_column,
     read_stored,
     read_topics,
-    trained_on,
 )
 from .search import VectorSearch, with_encoder
 from .table import Table, document_table
@@ -247,11 +246,7 @@ class Topics:
         """
         if self._run is None or self.documents.labels is None:
             return None
-        try:
-            found = trained_on(read_metrics(self._run)).get("reading", {}).get("label")
-        except ModelFileError:  # the topics can be read without this file
-            return None
-        return found if isinstance(found, str) else None
+        return read_label_column(self._run)
 
     @cached_property
     def shares(self) -> Array:
