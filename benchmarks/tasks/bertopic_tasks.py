@@ -231,6 +231,11 @@ def hierarchy(job: Any) -> Any:
     return {"joins": len(made.hierarchical_topics(job.texts())), "topics": len(set(made.topics_) - {-1})}
 
 
+def draw_hierarchy(job: Any) -> None:
+    made = job.of("train_vectors")
+    made.visualize_hierarchy(hierarchical_topics=made.hierarchical_topics(job.texts())).write_html("tree.html")
+
+
 def over_time(job: Any) -> Any:
     """Counts of documents, not shares; no intervals and no test. The words of each month are there."""
     made = job.of("train_vectors")
@@ -248,6 +253,12 @@ def by_group(job: Any) -> Any:
     frame = made.topics_per_class(job.texts(), [row["team"] for row in job.rows("titles")])
     wide = frame.pivot_table(index="Topic", columns="Class", values="Frequency", fill_value=0)
     return {"assigned": made.topics_, "groups": {t: wide.loc[t].tolist() for t in wide.index}}
+
+
+def draw_by_group(job: Any) -> None:
+    made = job.of("train_vectors")
+    frame = made.topics_per_class(job.texts(), [row["team"] for row in job.rows("titles")])
+    made.visualize_topics_per_class(frame, top_n_topics=20).write_html("groups.html")
 
 
 def new_documents(job: Any) -> Any:

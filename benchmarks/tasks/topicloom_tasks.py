@@ -324,6 +324,10 @@ def picture(job: Any) -> Any:
     return next(file.resolve() for file in Path("pictures").glob("clouds*"))
 
 
+def draw_picture(job: Any) -> None:
+    topicloom(f"figures {job.of('train_vectors')} --kind clouds --format png --out pictures --overwrite")
+
+
 def service(job: Any) -> Any:
     words = [sys.executable, "-m", "topicloom", "serve", job.of("train"), "--port", "8765"]
     served = subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

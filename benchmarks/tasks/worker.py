@@ -5,7 +5,8 @@
 FOLDER has the files of data.py and encoder.py; the tool works in FOLDER/TOOL. The module TOOL_tasks.py has a function
 for each task that the tool can do, and `MISSING`, a sentence for each other one. What a function builds on is made
 before, and not timed: `job.of("train")` is what the function `train` kept. Seconds are processor time of the process
-and its children, and wall time.
+and its children, and wall time. A function `draw_TASK`, where there is one, then draws the result for pictures.py, and
+is not timed either.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ def main() -> None:
         found[task] = {**entry, "cpu": spent() - cpu, "wall": time.perf_counter() - wall}
         print(f"{tool} {task}: {found[task]['cpu']:.1f} s", entry.get("error", ""), flush=True)
         target.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+        if "error" not in entry and hasattr(module, f"draw_{task}"):
+            getattr(module, f"draw_{task}")(job)
     target.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
