@@ -713,6 +713,14 @@ def test_the_cross_table_has_counts_and_lifts():
         found.cross_table(correction="none")
 
 
+def test_a_covariate_may_have_the_name_of_another_column():
+    theta, groups = np.random.default_rng(0).dirichlet([1, 1], 40), np.arange(40) % 2
+    plain = by_group(theta, groups, ["a", "b"], "shop").cross_table().to_pandas()
+    for name in plain.columns.drop("shop"):
+        frame = by_group(theta, groups, ["a", "b"], name).cross_table().to_pandas()
+        pd.testing.assert_frame_equal(frame.rename(columns={f"{name} (group)": "shop"}), plain)
+
+
 def test_p_values_of_groups_are_those_of_permutations():
     random = np.random.default_rng(4)
     theta, groups = random.dirichlet(np.full(4, 0.3), 60), np.repeat([0, 1], [12, 48])

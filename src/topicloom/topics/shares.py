@@ -426,9 +426,10 @@ class ByGroup:
 
     @property
     def column(self) -> str:
-        """The name of the column of `table` that has the groups: `by`, unless another column has this name."""
-        taken = {"topic", "name", "share", "low", "high", "documents"}
-        return f"{self.by} (group)" if self.by in taken else self.by
+        """The name of the column of tables that has the groups: `by`, unless another column has this name."""
+        taken = ("topic", "name", "share", "low", "high", "documents")
+        of_cross_table = ("main_documents", "lift", "p", "p_corrected", "differs")
+        return f"{self.by} (group)" if self.by in taken + of_cross_table else self.by
 
     def __repr__(self) -> str:
         return f"ByGroup({len(self.groups)} groups by {self.by}, {len(self.names)} topics)"
