@@ -381,7 +381,7 @@ def _take_along(folder: Path, staged: Path, others: Sequence[str]) -> None:
             return
 
 
-def _draw(folder: Path, topics: Topics, options: RunOptions, earlier: Path | None) -> None:
+def _draw(folder: Path, topics: Topics, options: RunOptions, earlier: Path | None = None) -> None:
     try:
         from . import figures
     except ImportError as error:

@@ -124,7 +124,7 @@ class SamplingStage:
         if self._last is None or self._last[0] is not counts:
             tokens, weights = self.tokens(counts)
             lengths, n_docs = counts.sum_by_document(weights * tokens), None
-            if len(lengths) == len(self.starts) - 1:
+            if len(lengths) == len(self.starts) - 1 and lengths.device.type == "cpu":  # a GPU would wait for it
                 lengths, found = lengths.unique(return_counts=True)
                 n_docs = found.to(lengths)
             self._last = (counts, _TokensOfBatch(tokens, weights, lengths, n_docs))
