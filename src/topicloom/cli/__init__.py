@@ -5,6 +5,8 @@ A command's module is loaded when the command runs, and PyTorch only inside the 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
@@ -147,6 +149,7 @@ def main() -> None:
     """Run the command `topicloom`."""
     limit_spinning()  # only here, because the library never changes the environment of a process
     spare_narrow_stdout()
+    atexit.register(gc.freeze)  # the process ends without a search for garbage, which takes a second with PyTorch
     try:
         app(prog_name="topicloom")
     except ModuleNotFoundError as error:
