@@ -39,6 +39,13 @@ FOUND = {
 SNIPPETS = [pytest.param(snippet, id=place) for snippet, place in FOUND.items()]
 
 
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_readme_begins_with_the_commands_that_set_everything_up(name):
+    before_topics = (ROOT / name).read_text(encoding="utf-8").split("\n## ")[1]
+    found = [line.split("  ")[0] for line in before_topics.splitlines() if line.startswith("make ")]
+    assert found == ["make demo", "make test"]
+
+
 @pytest.mark.parametrize("snippet", SNIPPETS)
 def test_python_snippets_run(snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
