@@ -326,6 +326,20 @@ class VectorIndex:
         minutes = max(1, round(60 * hours))
         return f"{hours:.0f} hours" if hours >= 1.5 else f"{minutes} minute{'s' * (minutes > 1)}"
 
+    def _block_of(self, documents: _Rows, n: int) -> Callable[[int], torch.Tensor]:
+        """Return a function from a document to the unit vectors of it and those after it, (up to n, d)."""
+        kept: dict[int, torch.Tensor] = {}
+
+        def block(first: int) -> torch.Tensor:
+            if first in kept:
+                return kept[first]
+            units = documents.units(np.arange(first, min(first + n, len(documents))), self._device)
+            if len(documents) * self.size <= _KEPT_NUMBERS:
+                kept[first] = units
+            return units
+
+        return block
+
     def _candidates(
         self, points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
     ) -> tuple[Ids, Similarities]:
@@ -338,16 +352,7 @@ class VectorIndex:
             return best.indices.cpu().numpy(), least if m < len(documents) else np.full_like(least, -np.inf)
         scores = torch.full((len(places), m), -torch.inf, device=self._device)
         ids = torch.zeros((len(places), m), dtype=torch.int64, device=self._device)
-        kept: dict[int, torch.Tensor] = {}
-
-        def block(first: int) -> torch.Tensor:
-            if first in kept:
-                return kept[first]
-            units = documents.units(np.arange(first, min(first + _BLOCK, len(documents))), self._device)
-            if is_small:
-                kept[first] = units
-            return units
-
+        block = self._block_of(documents, _BLOCK)
         for start in range(0, len(places), _BLOCK):
             queries = block(start) if symmetric else points.units(places[start : start + _BLOCK], self._device)
             end = start + len(queries)
@@ -367,16 +372,7 @@ class VectorIndex:
         """Do as `_candidates` by a compiled loop."""
         m, n_threads = min(wanted + _SPARE, len(documents)), torch.get_num_threads()
         selection, tile = Selection(loop, len(places), m), torch.empty(TILE * TILE)
-        is_small, kept = len(documents) * self.size <= _KEPT_NUMBERS, dict[int, torch.Tensor]()
-
-        def block(first: int) -> torch.Tensor:
-            if first in kept:
-                return kept[first]
-            units = documents.units(np.arange(first, min(first + TILE, len(documents))), self._device)
-            if is_small:
-                kept[first] = units
-            return units
-
+        block = self._block_of(documents, TILE)
         for first in range(0, len(documents), TILE):
             others = block(first)
             for start in range(0, first + 1 if symmetric else len(places), TILE):

@@ -133,8 +133,7 @@ def _train_epoch(state: TrainingState, guard: _Guard, stage: Stage, after_batch:
         epochs_done = state.epoch + (number - 1) / len(reader)
         return annealed(plan.rate(epochs_done), losses), divergence_weight(plan, options, epochs_done)
 
-    if not network.training:  # the pass of a sampler is so short that setting every module would take a while
-        network.train()
+    network.train()
     rate, weight = rate_and_weight(state.batch)  # for a restored state that has no steps left in this epoch
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(prefetched(batches), start=state.batch + 1):
@@ -485,15 +484,12 @@ class _Threads(ExitStack):
 
     def suit(self, network: TopicNetwork) -> None:
         """Change the number of threads if another one is suitable for the next epoch of the network."""
-        single = network.epoch_options().uses_helpers or _n_weights(network) < _FEWEST_WEIGHTS_FOR_THREADS
+        n_weights = sum(parameter.numel() for parameter in network.parameters())
+        single = network.epoch_options().uses_helpers or n_weights < _FEWEST_WEIGHTS_FOR_THREADS
         if single != self._single:
             self.close()
             self.enter_context(_threads(single, network.generator.device))
             self._single = single
-
-
-def _n_weights(network: TopicNetwork) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())
 
 
 @contextmanager

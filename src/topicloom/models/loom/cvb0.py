@@ -395,17 +395,10 @@ def rises_of(alpha: Tensor) -> Tensor:
     return torch.digamma(ends) - torch.digamma(ends[:, :1])
 
 
-def denominator_of(totals: Tensor, alpha: Tensor, n_docs: Tensor | None = None) -> Tensor:
-    """Return the denominator () that `dirichlet_step` returns for documents of so many tokens.
-
-    Args:
-        totals: (n,) the tokens of each document, or the lengths that documents have.
-        alpha: (K,) Dirichlet parameter of theta.
-        n_docs: (n,) the number of documents of each length; None if `totals` has all documents.
-    """
+def denominator_of(totals: Tensor, alpha: Tensor) -> Tensor:
+    """Return the denominator () that `dirichlet_step` returns for documents of so many tokens, (B,)."""
     total = alpha.sum()
-    rises = torch.digamma(totals + total) - torch.digamma(total)  # (n,)
-    return rises.sum() if n_docs is None else rises @ n_docs
+    return (torch.digamma(totals + total) - torch.digamma(total)).sum()
 
 
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:

@@ -66,7 +66,7 @@ class SamplingStage:
         self.n_passes, self.count_power = n_passes, count_power
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
-        self._last: tuple[SparseCounts, _TokensOfBatch] | None = None  # the last batch and its tokens
+        self._last: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # the last batch and its tokens
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -106,7 +106,7 @@ class SamplingStage:
         assert batch.rows is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
-        tokens, weights, lengths, n_docs = self._tokens(batch.counts)
+        tokens, weights, totals = self._tokens(batch.counts)
         draws = Draws(tokens, weights, drawn_seeds(batch.n_docs, generator).to(batch.device), self.starts[batch.rows])
         given = batch.counts, draws, self.assignments.topics, topics, alpha, word_topics
         if not self.passes_done:
@@ -114,21 +114,17 @@ class SamplingStage:
             counts = sample_first(batch.counts, draws, doc_topics, *given[2:])
             return Recounted(counts, *dirichlet_step(counts, alpha))
         drawn, numerator = sample_with_numerator(*given, are_kept=are_kept)
-        return Recounted(drawn, numerator, denominator_of(lengths, alpha, n_docs))
+        return Recounted(drawn, numerator, denominator_of(totals, alpha))
 
-    def _tokens(self, counts: SparseCounts) -> _TokensOfBatch:
-        """Return the result of `tokens`, and the lengths of documents.
+    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the result of `tokens`, and the sum of the weights of each document, (B,).
 
         They are kept from the last call if a small corpus has the same batch in every pass.
         """
         if self._last is None or self._last[0] is not counts:
             tokens, weights = self.tokens(counts)
-            lengths, n_docs = counts.sum_by_document(weights * tokens), None
-            if len(lengths) == len(self.starts) - 1 and lengths.device.type == "cpu":  # a GPU would wait for it
-                lengths, found = lengths.unique(return_counts=True)
-                n_docs = found.to(lengths)
-            self._last = (counts, _TokensOfBatch(tokens, weights, lengths, n_docs))
-        return self._last[1]
+            self._last = (counts, tokens, weights, counts.sum_by_document(weights * tokens))
+        return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
         """Return the number of tokens of each non-zero and the weight of each of these tokens, (N,) each."""
@@ -143,15 +139,6 @@ class SamplingStage:
             if self.mean_counts is None:
                 self.mean_counts = word_topics.clone()
             self.mean_counts.lerp_(word_topics, 1 / n_averaged)
-
-
-class _TokensOfBatch(NamedTuple):
-    """The tokens of a batch of documents."""
-
-    tokens: Tensor  # (N,) int64, the number of tokens of each non-zero
-    weights: Tensor  # (N,) the weight of each of these tokens
-    lengths: Tensor  # (B,) the sum of the weights of each document, or (n,) the sums that occur if there is one batch
-    n_docs: Tensor | None  # (n,) the number of documents with each of these sums
 
 
 class Assignments:
