@@ -232,14 +232,6 @@ def test_a_dirichlet_step_is_an_expectation_over_randomly_rounded_counts():
     assert float(denominator) == pytest.approx(total)
 
 
-def test_documents_of_equal_length_are_counted_together():
-    totals, alpha = torch.tensor([3.0, 1.5, 3.0, 3.0, 8.0, 1.5]), torch.tensor([0.2, 1.5])
-    expected = (special.digamma(totals.numpy() + 1.7) - special.digamma(1.7)).sum()
-    lengths, n_docs = totals.unique(return_counts=True)
-    assert float(cvb0.denominator_of(lengths, alpha, n_docs.float())) == pytest.approx(expected, rel=1e-5)
-    assert float(cvb0.denominator_of(totals, alpha)) == pytest.approx(expected, rel=1e-5)
-
-
 def test_the_compiled_dirichlet_step_agrees(monkeypatch):
     pytest.importorskip("numba")
     random = np.random.default_rng(0)
