@@ -298,9 +298,7 @@ def _documents_part(topics: Topics, chosen: Array, covariates: Sequence[Mapping[
         arrays["times"] = seconds
     if covariates:
         groups = [_groups_by(topics, each["by"], each["names"])[chosen] + 1 for each in covariates]
-        arrays["covariates"] = np.array(
-            groups, np.uint8
-        )  # (C, n): the group of each document, 0 for none that is shown
+        arrays["covariates"] = np.array(groups, np.uint8)  # (C, n); 0 is no group that is shown
     return pack(values, arrays)
 
 
