@@ -13,7 +13,7 @@ from scipy.stats import norm
 import topicloom as tl
 from batches import batch_of, seeded
 from topicloom.datasets import synthetic_lda
-from topicloom.errors import InputError, SettingError
+from topicloom.errors import InputError, SettingError, TrainingDivergedError
 from topicloom.models.gmntm import _mixture
 from topicloom.models.portable import portable_inference
 from topicloom.models.wlda import full_mixture
@@ -24,6 +24,7 @@ from topicloom.nn.layers import CodeNorm, stick_breaking
 from topicloom.nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixturePrior
 from topicloom.nn.samplers import RefittedMixture
 from topicloom.nn.sparse import Batch, mixture_log_likelihood
+from topicloom.training.monitors import NotFinite
 from topicloom.training.state import Adam, annealed
 
 Array = np.ndarray[Any, Any]
@@ -325,6 +326,18 @@ def test_the_recipe_of_zll17_has_the_parts_of_its_code():
     assert array(network.loss(batch).extras["mutual_distance"]) == pytest.approx(np.full(5, expected), rel=1e-4)
     network.eval()
     assert type(network.posterior(batch)) is GaussianPosterior
+
+
+def test_gmntm_advises_tfidf_where_long_documents_overflow():
+    counts = CORPUS.counts.toarray() * 300
+    model = tl.GMNTM.as_published(4, recipe="zll17", pretrain_epochs=2, **QUICK)
+    with pytest.raises(TrainingDivergedError, match=r"try `encoder_input='tfidf'`$"):
+        model.fit(counts)
+    model.set_params(encoder_input="log1p")
+    assert model.remedies(NotFinite(at_first_step=True)).endswith("try `encoder_input='tfidf'`")
+    model.set_params(encoder_input="tfidf").fit(counts)
+    assert np.isfinite([row["loss"] for row in model.history_]).all()
+    assert "tfidf" not in model.remedies(NotFinite(at_first_step=False))
 
 
 # ETM: the constant in the logarithm, the initial weights, clipping and annealing.

@@ -49,6 +49,7 @@ from ..nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixtureP
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, LayerSizes, NotNegative, Positive
 from ..training.batches import BatchReader
+from ..training.monitors import NotFinite, Sign
 from ..training.state import Stage, TrainingState
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .base import of_one_fit
@@ -275,6 +276,12 @@ class GMNTM(VariationalTopicModel):
     @property
     def has_limited_divergence(self) -> bool:
         return False  # the mixture is learned, so the divergence from it can change
+
+    def remedies(self, sign: Sign) -> str:
+        # After the pretraining, the log-variance of a long document can be so large that its exponential overflows.
+        if isinstance(sign, NotFinite) and self.code_norm == "none" and self.encoder_input in ("raw", "log1p"):
+            return "codes are not normalised, and those of long documents are large; try `encoder_input='tfidf'`"
+        return super().remedies(sign)
 
     def build_network(self, words: Words, generator: torch.Generator) -> GMNTMNetwork:
         return GMNTMNetwork(self, words, generator)
