@@ -6,8 +6,10 @@ import ast
 import base64
 import functools
 import importlib.util
+import itertools
 import json
 import re
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,15 @@ def gradients(names: Names) -> None:
     assert all(abs(float(each.mean()) - 6) < 1 for each in names["estimates"].values())
     implicit, score = (model.history_[-1]["reconstruction"] for model in names["models"].values())
     assert implicit < score - 8
+    z, log_sd, log_normal = names["z"], torch.tensor(-0.2), names["log_normal"]
+    for distance, n_minima in ((5, 2), (3.5, 1)):  # exercise 1
+        hills = [log_normal(z, sign * distance / 2, log_sd).exp() for sign in (-1, 1)]
+        names["p"] = 0.6 * hills[0] + 0.4 * hills[1]
+        means = [names["closest"](False, sign * distance / 2)[0] for sign in (-1, 1)]
+        assert (abs(means[1] - means[0]) > 1) == (n_minima == 2)
+    # By hand, exercise 2: the variance of (f - 180) z is 1102 + 360 * 32 + 180^2, as E[f z^2] = -32.
+    value, draws = names["value"], names["draws"]
+    assert float(((value - 180) * draws).std() / (value * draws).std()) == pytest.approx(6.4, rel=0.1)
 
 
 def elbo(names: Names) -> None:
@@ -62,6 +73,15 @@ def elbo(names: Names) -> None:
         assert gap >= 0
         assert reconstruction - cost + gap == pytest.approx(names["evidence"], abs=1e-3)
     assert 0 < names["evidence"] - names["elbo"].max() < 0.05
+    gaps = []
+    for times in (1, 2, 64):  # exercise 1
+        score = times * names["log_likelihood"]
+        joint = np.exp(score - score.max()) * names["prior"] * names["dz"]
+        mean, evidence = (names["z"] * joint).sum() / joint.sum(), np.log(joint.sum()) + score.max()
+        pieces = types.FunctionType(names["pieces"].__code__, names | {"log_likelihood": score})
+        tried = itertools.product(np.linspace(mean - 0.1, mean + 0.1, 21), np.geomspace(0.07, 0.7, 60))
+        gaps.append(min(evidence - np.subtract(*pieces(*each)[:2]) for each in tried))
+    assert gaps == pytest.approx([0.028, 0.045, 0.005], abs=0.002)
     costs, losses = names["rate"], names["distortion"]
     assert costs == sorted(costs, reverse=True)
     assert losses == sorted(losses)
