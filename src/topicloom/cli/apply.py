@@ -34,7 +34,7 @@ from .options import (
     read_names,
     vectors_or_encoder,
 )
-from .shell import command, exact_stdout, print_evaluation, print_json, print_table, say
+from .shell import command, exact_stdout, import_models, print_evaluation, print_json, print_table, say
 from .train import reading_named
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def infer(
     find_model(run)
     check_source(file, options)
     mention_edits(run)
+    import_models()
     from ..models.loading import load
     from ..topics.document_topics import sums_by_parent
     from ..topics.saved import known_covariates
@@ -201,6 +202,7 @@ def evaluate(
         check_source(new, options)
     check_table(out, overwrite)
     mention_edits(run)
+    import_models()
     from ..models.refitting import require_variation
     from ..reports.run import Request, evaluate_run
     from ..topics.saved import REFITS
@@ -304,6 +306,7 @@ def update(
     optional = [role for role in ("id", "label", "timestamp") if role not in given]  # those that training named
     check_source(file, options, optional)
     mention_edits(run)
+    import_models()
     from ..reports.updating import update as update_run
 
     found = update_run(
@@ -350,6 +353,7 @@ def merge(
     """Make one run of several: the documents of all, and their topics, of which similar ones are joined."""
     for run in runs:
         mention_edits(run)
+    import_models()
     from ..reports.merging import merge as merge_runs
 
     found = merge_runs(

@@ -30,7 +30,7 @@ from .options import (
     open_topics,
     read_names,
 )
-from .shell import command, print_json, print_table, say, show_topics
+from .shell import command, import_models, print_json, print_table, say, show_topics
 
 if TYPE_CHECKING:
     from ..topics.view import Topics
@@ -88,6 +88,7 @@ def edit(
     if replay is not None and (edits is not None or given):
         raise InputError("--replay cannot be combined with other edits; edit the run that it writes")
     require_place(out, overwrite)
+    import_models()
     from ..reports.run import edited_topics
     from ..topics.view import Topics
 

@@ -36,7 +36,7 @@ from .options import (
     read_numbers,
     read_weights,
 )
-from .shell import command, muted, print_json, print_table, say
+from .shell import command, import_models, muted, print_json, print_table, say
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -111,6 +111,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Fit several models and measure them in the same way; write tables, a CSV file and a page with plots."""
+    import_models()
     from ..experiments import compare as comparison
     from ..metrics import CATALOGUE
     from ..reports.comparison_page import measures_of_parts, measures_once, text_table
@@ -244,6 +245,7 @@ def tune(
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
     given = _opened(source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache)))
+    import_models()
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
@@ -285,6 +287,7 @@ def _compared(
     if holds_corpus(one_or_several(sources)):
         options = replace(options, n_jobs=None)  # there is no text to split
     given = _opened(sources, options, split, vectors)
+    import_models()
     from ..experiments import compare as comparison
 
     comparison.estimators(models)

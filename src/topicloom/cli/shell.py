@@ -6,6 +6,7 @@ import codecs
 import copy
 import errno
 import functools
+import gc
 import inspect
 import io
 import json
@@ -448,6 +449,21 @@ def _widths(rows: Sequence[Sequence[str]], available: int, unbroken: int | None 
 
 def print_json(value: Any) -> None:
     say(json.dumps(value, ensure_ascii=_narrow_stdout() is not None).translate(_ESCAPES))
+
+
+def import_models() -> None:
+    """Import PyTorch and what else all models need, without searches for garbage.
+
+    Later searches leave out what was imported here.
+    """
+    if "torch" in sys.modules:
+        return
+    gc.disable()
+    try:
+        from ..models import base  # noqa: F401
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextmanager

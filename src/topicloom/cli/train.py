@@ -56,7 +56,7 @@ from .options import (
     read_names,
     read_setting,
 )
-from .shell import command, print_json, reason_of, say, show_topics
+from .shell import command, import_models, print_json, reason_of, say, show_topics
 
 if TYPE_CHECKING:
     from ..corpus import Corpus
@@ -466,6 +466,7 @@ def continue_run(
 
 def _estimator(run: Path, device: str, allow: Sequence[str], outcome: Outcome) -> tuple[TopicModel, Mapping[str, Any]]:
     """Return the model of the run, with the settings of its fit, and the content of metrics.json."""
+    import_models()
     from ..models.loading import load
     from ..topics.saved import DOCUMENTS, MERGED, UPDATES, read_metrics
 
@@ -827,6 +828,7 @@ def _monitored(text: str) -> list[str]:
 
 def _model(name: str, settings: dict[str, Any], epochs: int | None, recipe: Recipe = Recipe.default) -> TopicModel:
     """Return the model. Check its settings and its device, so that mistakes are found before anything is read."""
+    import_models()
     from ..models import REGISTRY, model_class
     from ..models.base import published_settings
     from ..settings import check_settings, from_text
