@@ -295,6 +295,23 @@ def test_many_topics_are_on_pages_that_fit_a_screen(tmp_path, monkeypatch):
     assert all(path.stat().st_size for path in paths)
 
 
+@pytest.mark.parametrize(("scale", "terms"), [(1.0, 1), (-0.0123, 3), (4e7, 2), (3e-9, 6)])
+def test_panels_of_training_and_their_labels_stay_apart(scale, terms):
+    names = ["loss", *(f"term{n}" for n in range(1, terms))]
+    history = [{"epoch": epoch, **dict.fromkeys(names, scale * (1 + 1 / epoch))} for epoch in range(1, 40)]
+    figure = figures.loss_curve(history)
+    FigureCanvasAgg(figure).draw()
+    boxes = [axes.get_tightbbox() for axes in figure.axes]
+    note = figure._supxlabel.get_window_extent()
+    assert len(boxes) == terms
+    assert all(figure.bbox.padded(1).containsx(x) for box in [*boxes, note] for x in (box.x0, box.x1))
+    assert all(figure.bbox.padded(1).containsy(y) for box in [*boxes, note] for y in (box.y0, box.y1))
+    assert all(lower.y1 < upper.y0 for upper, lower in pairwise([*boxes, note]))
+    heights = [axes.bbox.height for axes in figure.axes]
+    assert heights == pytest.approx([heights[0]] * terms)
+    assert heights[0] > 0.6 * figure.bbox.height / (terms + 1)
+
+
 @pytest.mark.parametrize(("middle", "spread"), [(-0.475, 0.01), (0.55, 0.0004), (1234567, 3000), (0.5, 0.3)])
 def test_labels_of_panels_do_not_run_into_each_other(middle, spread):
     random = np.random.default_rng(0)

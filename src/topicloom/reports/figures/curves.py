@@ -13,6 +13,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from ...metrics import CATALOGUE, Measure
@@ -55,6 +56,8 @@ _ROOM_FOR_EVENTS, _ROOM_FOR_LEGEND = 1.0, 0.3  # below and above the lines, as s
 _STAGE_NAME_WIDTH, _STAGE_NAME_HEIGHT = 0.13, 0.1  # as shares of the width and the height of a panel
 _EVENT_NAME_WIDTH = 0.02  # of each line of an event's name, likewise
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
+_EDGE, _GAP = 0.042, 0.085  # inches: around the figure, and above the note
+_LEFT, _BELOW_PANEL = 0.75, 0.13  # inches: beside panels at first, and below one without numbers
 
 
 class _Panel(NamedTuple):
@@ -290,12 +293,11 @@ def _by_epoch(
     below = wrapped(note, _NOTE_CHARACTERS)
     n_lines = sum(text.count("\n") + 1 for text in [*titles, below] if text)
     rows = max(1, len(panels))
-    figure = Figure(figsize=(_WIDTH, _FRAME + _PANEL * rows + _LINE * n_lines), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, _FRAME + _PANEL * rows + _LINE * n_lines))
     all_axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
-    for axes, panel, title in zip(all_axes, panels, titles, strict=False):
+    for axes, panel in zip(all_axes, panels, strict=False):
         panel.draw(axes)
         axes.grid(alpha=0.3)
-        axes.set_title(title, loc="left", fontsize=8)
         axes.set_ylabel(wrapped(panel.label, _LABEL_CHARACTERS[language]), color=GREY, fontsize=8)
     epochs = _epochs(history)
     all_axes[-1].set_xlabel(words.EPOCH(language))
@@ -303,10 +305,40 @@ def _by_epoch(
     all_axes[-1].set_xlim(min(epochs, default=1) - 0.5, max(epochs, default=1) + 0.5)
     _mark_stages(all_axes, history, language)
     _mark_events(all_axes, events or {}, _boundaries(history))
-    if below:
-        figure.supxlabel(below, x=0.01, ha="left", fontsize=8, color=GREY)
+    foot = figure.supxlabel(below, x=0.01, y=_EDGE / figure.get_figheight(), ha="left", fontsize=8, color=GREY)
+    heads = [
+        axes.set_title(title, loc="left", fontsize=8) for axes, title in zip(all_axes, titles or [""], strict=True)
+    ]
     set_fonts(figure, fonts_for(characters(language), font))
+    _place(figure, all_axes, heads, foot)
     return figure
+
+
+def _place(figure: Figure, all_axes: Sequence[Axes], heads: Sequence[Text], foot: Text) -> None:
+    """Give panels the same height, below their titles, beside the longest number and above the note.
+
+    They come where matplotlib's constrained layout would put them, which measures every text several times.
+    """
+    dpi = figure.dpi
+    width, height = figure.get_size_inches()
+    note = foot.get_window_extent().height / dpi + _GAP if foot.get_text() else 0.0
+    last = all_axes[-1].bbox
+    bottom = _EDGE + note + (last.y0 - (all_axes[-1].xaxis.get_tightbbox() or last).y0) / dpi
+    above = [(head.get_window_extent().y1 - axes.bbox.y1) / dpi for axes, head in zip(all_axes, heads, strict=True)]
+
+    def place(left: float) -> None:
+        free = height - bottom - sum(above) - _BELOW_PANEL * (len(all_axes) - 1) - _EDGE
+        panel, low = free / len(all_axes), bottom
+        for axes, room in zip(reversed(all_axes), reversed(above), strict=True):
+            axes.set_position((left / width, low / height, (width - _EDGE - left) / width, panel / height))
+            low += panel + room + _BELOW_PANEL
+
+    place(_LEFT)  # because taller panels can have more numbers beside them
+    beside = [axes.bbox.x0 - (axes.yaxis.get_tightbbox() or axes.bbox).x0 for axes in all_axes]
+    for number, axes in enumerate(all_axes):
+        power = axes.yaxis.get_offset_text()  # such as 1e6, which the numbers are multiplied by
+        above[number] += power.get_window_extent().height / dpi if power.get_text() else 0.0
+    place(_EDGE + max(beside) / dpi)
 
 
 def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Language) -> None:
