@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from planted import found_shares
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
-from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, WLDA, DirichletVAE, ProdLDA
+from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, NVLDA, WLDA, DirichletVAE, ProdLDA
 from topicloom.models.loading import load
 from topicloom.models.starting import choose_distinct, inherited_parts
 from topicloom.nn.dirichlet_posteriors import Concentration
@@ -68,6 +69,67 @@ def test_unequal_shares_are_found(name):
 def test_by_force_shares_are_even_whatever_the_texts():
     model = GSM(6, learn_shares=False, spare_topics=0, code_norm="fixed", **FAST).fit(SKEWED.corpus)
     assert found_shares(SKEWED.topics, model, SKEWED.corpus)[0].max() < 0.3  # where .5 is planted
+
+
+# A share that is beyond what the words of the documents explain
+
+LIMITED = {"GSM": GSM, "ETM": ETM, "NVLDA": NVLDA, "GMNTM": GMNTM}
+
+
+@cache
+def short_fit(name):
+    more = {"pretrain_epochs": 5} if name == "GMNTM" else {}
+    return LIMITED[name](4, **FAST, **more).fit(SMALL)
+
+
+def shares_by_single_documents(topics, counts, tokens=2.0):
+    """The average shares of topics (K, V), by EM over one document after the other: (K,)."""
+    shares, thetas = np.full(len(topics), 1 / len(topics)), np.full((counts.shape[0], len(topics)), 1 / len(topics))
+    for _ in range(50):
+        for document, theta in enumerate(thetas):
+            row = slice(*counts.indptr[document : document + 2])
+            weights = theta[:, None] * topics[:, counts.indices[row]]  # (K, n)
+            found = (counts.data[row] * weights / weights.sum(0)).sum(1)
+            thetas[document] = (found + tokens * shares) / (counts.data[row].sum() + tokens)
+        shares = thetas.mean(0)
+    return shares
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_after_training_no_share_is_far_beyond_what_the_words_explain(name):
+    model = copy.deepcopy(short_fit(name))
+    network, reader = model.network_, BatchReader.of(SMALL, 100, CPU)
+    topics = network.decoder.beta_t().detach().double().numpy().T
+    most = np.maximum(1.2 * shares_by_single_documents(topics, SMALL.counts), 1 / 4)
+    assert (model.transform(SMALL).mean(0) < 1.003 * most).all()
+    with torch.inference_mode():
+        network.shares.logits += torch.tensor([4.0, 0, 0, 0])  # as if the first topic were the safest guess
+        assert model.transform(SMALL).mean(0)[0] > 1.2 * most[0]
+        network.end_training(reader)
+        limited = model.transform(SMALL).mean(0)
+        assert (limited < 1.003 * most).all()
+        network.end_training(reader)  # a second call changes nothing
+    np.testing.assert_array_equal(model.transform(SMALL).mean(0), limited)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GSM(4, learn_shares=False, **FAST),
+        GSM(4, construction="stick_breaking", prior="standard", **FAST),
+        GSM(4, decoder="mlp", **FAST),
+        GMNTM.as_published(4, **FAST),
+        ProdLDA(4, **FAST),
+    ],
+    ids=["equal", "sticks", "mlp", "published", "product"],
+)
+def test_other_shares_are_those_of_training(model):
+    network = model.set_params(epochs=2).fit(SMALL).network_
+    with torch.inference_mode():
+        network.shares.logits += torch.tensor([4.0, 0, 0, 0])
+        before = network.shares.logits.clone()
+        network.end_training(BatchReader.of(SMALL, 100, CPU))
+        assert torch.equal(network.shares.logits, before)
 
 
 VARIATIONAL = {

@@ -3,24 +3,28 @@
 - VariationalTopicModel is the base of the models whose loss is minus an evidence lower bound.
 - GaussianNetwork is the network of GSM, NVDM, ETM and GMNTM, whose documents have a Gaussian code.
 - DeterministicNetwork is the network of BATM and WLDA, whose encoder gives a document a single theta.
+- `limit_shares` ends the training of models whose documents are mixtures of topics with a Gaussian code.
 """
 
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..nn.decoders import Decoder
+from ..distributed import current
+from ..nn.decoders import Decoder, MixtureDecoder
 from ..nn.encoders import GaussianHead
 from ..nn.layers import linear, norm_of_location
 from ..nn.network import AutoencoderNetwork, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prior, SampledPosterior, TopicShares
 from ..nn.samplers import ThetaSampler
-from ..nn.sparse import Batch
+from ..nn.sparse import TINY, Batch, SparseCounts
 from ..settings import AtLeastOne, NotNegative
 from ..training.monitors import CollapseSign
 from ..training.state import Snapshot, TrainingPlan, TrainingState
@@ -110,6 +114,86 @@ class VariationalTopicModel(NeuralTopicModel):
         return super()._start(snapshot, for_fit=for_fit)
 
 
+# Shares of topics after training
+#
+# If documents have few words and most words are rare, the loss gives one broad topic a large share, because it is the
+# safest guess for all documents. Given the topics, the words of the documents tell which share it has.
+
+_SHARE_STEPS = 50  # of EM
+_PRIOR_TOKENS = 2.0  # tokens with the average shares, added to each document
+_MOST_READ = 20_000  # the most documents from which shares are estimated
+_MOST_EXPLAINED = 1.2  # the largest share of a large topic, relative to that; see benchmarks/shares_tried.md
+_SHIFT_STEPS, _SHIFT_TOLERANCE = 100, 1e-3  # of b
+
+
+def expected_tokens(counts: SparseCounts, theta: Tensor, beta_t: Tensor) -> Tensor:
+    """Return the expected tokens of each topic in documents, (B, K).
+
+    Args:
+        counts: B documents.
+        theta: (B, K) their shares of the topics.
+        beta_t: (V, K) the topics, columns sum to 1.
+    """
+    mass = counts.sampled_product(theta, beta_t) + TINY  # (N,)
+    return theta * counts.times(counts.values / mass, beta_t)
+
+
+def explained_shares(documents: Sequence[SparseCounts], beta_t: Tensor) -> Tensor:
+    """Return the average shares of topics that explain documents, by EM given the topics: (K,).
+
+    Each document has a theta of its own. It is the mean of its Dirichlet posterior, whose prior adds `_PRIOR_TOKENS`
+    tokens with the average shares.
+
+    Args:
+        documents: those of this rank, in parts.
+        beta_t: (V, K) the topics, columns sum to 1.
+    """
+    shares = beta_t.new_full((beta_t.shape[1],), 1 / beta_t.shape[1])  # (K,)
+    thetas = [shares.expand(counts.n_docs, -1) for counts in documents]  # (B, K) each
+    for _ in range(_SHARE_STEPS):
+        for number, counts in enumerate(documents):
+            tokens = expected_tokens(counts, thetas[number], beta_t)  # (B, K)
+            thetas[number] = (tokens + _PRIOR_TOKENS * shares) / (counts.totals[:, None] + _PRIOR_TOKENS)
+        total = current().sum(sum((theta.sum(0) for theta in thetas), torch.zeros_like(shares)))
+        shares = total / total.sum()
+    return shares
+
+
+def limit_shares(network: VariationalNetwork, documents: Iterable[Batch]) -> None:
+    """Lower b, the logits of learned shares, of topics whose mean theta is beyond what the documents explain.
+
+    Afterwards, the mean theta of a topic is at most 1.2 times its part of `explained_shares`, or at most 1 / K. Nothing
+    happens if shares are not learned, or if documents are not mixtures of topics. theta must be softmax(z + b).
+
+    Args:
+        network: the network.
+        documents: the training documents in batches.
+    """
+    own = network.shares
+    if own is None or not own.is_learned or not isinstance(network.decoder, MixtureDecoder):
+        return
+    n_docs = sum(current().every(sum(batch.n_docs for batch in documents)))
+    every, before = math.ceil(n_docs / _MOST_READ), 0
+    read, logits = [], []
+    for batch in documents:
+        rows = torch.arange(-before % every, batch.n_docs, every, device=batch.device)
+        before += batch.n_docs
+        if len(rows):
+            read.append(batch.counts.take(rows))
+            logits.append(network.posterior(batch).point()[rows].clamp_min(TINY).log())  # (n, K)
+    shares = explained_shares(read, network.decoder.beta_t())  # (K,)
+    most = (_MOST_EXPLAINED * shares).clamp_min(1 / len(shares))
+    shift = torch.zeros_like(shares)
+    for _ in range(_SHIFT_STEPS):
+        total = sum((torch.softmax(part + shift, dim=1).sum(0) for part in logits), torch.zeros_like(shares))
+        total = current().sum(total)
+        excess = (total / total.sum() / most).log().clamp_min(0)  # (K,)
+        if not excess.max() > _SHIFT_TOLERANCE:  # also if training has diverged, and it is not a number
+            break
+        shift -= excess
+    own.logits.add_(current().of_first(shift))  # other machines may round differently
+
+
 class GaussianNetwork(VariationalNetwork):
     """x -> h -> q(z | x) = N(mu, diag sigma^2) -> theta = softmax(z + b) -> words.
 
@@ -168,6 +252,9 @@ class GaussianNetwork(VariationalNetwork):
     def prior_theta(self) -> Tensor:
         assert isinstance(self.prior, NormalPrior)
         return self.to_theta(self.prior.mean[None])[0]
+
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        limit_shares(self, documents)
 
 
 class DeterministicNetwork(AutoencoderNetwork):

@@ -36,6 +36,7 @@ The defaults depart from the paper as follows; the settings in parentheses are t
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -59,7 +60,7 @@ from ..nn.network import VariationalNetwork
 from ..nn.posteriors import Posterior, TopicShares, laplace_dirichlet
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate, Share
-from .autoencoders import VariationalTopicModel
+from .autoencoders import VariationalTopicModel, limit_shares
 from .neural import PLAIN_VARIATIONAL, UsedIf
 from .words import Words
 
@@ -151,6 +152,9 @@ class LaplaceNetwork(DirichletNetwork):
     def weights(self, h: Tensor, totals: Tensor) -> LaplacePosterior:
         mean, log_var = self.head(h)  # (B, K), (B, K)
         return LaplacePosterior(mean, log_var, self.prior, self.shares.logits)
+
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        limit_shares(self, documents)
 
 
 class WeibullNetwork(DirichletNetwork):

@@ -169,6 +169,11 @@ class GMNTMNetwork(GaussianNetwork):
         code = self.code(batch)
         return self.prior.responsibilities(code.mean, code.log_var)
 
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        """Limit the shares, unless b is the bias of a learned projection as in the paper."""
+        if self.projection is None:
+            super().end_training(documents)
+
     def topic_word(self) -> Tensor:
         return self.decoder.at(self.to_theta(self.prior.means))
 

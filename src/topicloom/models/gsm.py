@@ -26,6 +26,7 @@ half of what is left (learn_shares=False).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -37,6 +38,7 @@ from ..errors import SettingError
 from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
 from ..nn.layers import linear, normal_parameter, stick_breaking
 from ..nn.posteriors import NormalPrior, laplace_dirichlet, standard_normal
+from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter
 from ..training.monitors import CollapseSign
 from .autoencoders import GaussianNetwork, VariationalTopicModel
@@ -115,6 +117,11 @@ class GSMNetwork(GaussianNetwork):
         elif self.spread is not None:
             z = self.spread * z
         return super().to_theta(z)
+
+    def end_training(self, documents: Iterable[Batch]) -> None:
+        """Limit the shares, unless they are those of sticks."""
+        if self.construction == "softmax":
+            super().end_training(documents)
 
     def _usual_logits(self) -> Tensor:
         """Return the logits of sticks for which `stick_breaking` gives the shares softmax(b), (K - 1,)."""

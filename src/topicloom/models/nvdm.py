@@ -30,7 +30,7 @@ from ..nn.decoders import ProductDecoder, TopicLogits
 from ..nn.posteriors import standard_normal
 from ..nn.sparse import TINY, Batch, SparseCounts
 from ..settings import NotNegative, Positive, Rate
-from .autoencoders import GaussianNetwork, VariationalTopicModel
+from .autoencoders import GaussianNetwork, VariationalTopicModel, expected_tokens
 from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
@@ -55,8 +55,7 @@ def mixture_counts(counts: SparseCounts, beta_t: Tensor) -> Tensor:
     theta = beta_t.new_full((counts.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1])  # (B, K)
     tokens = counts.totals[:, None] * theta  # (B, K)
     for _ in range(_EM_STEPS):
-        mass = counts.sampled_product(theta, beta_t) + TINY  # (N,)
-        tokens = theta * counts.times(counts.values / mass, beta_t)
+        tokens = expected_tokens(counts, theta, beta_t)
         theta = tokens / tokens.sum(1, keepdim=True).clamp_min(TINY)
     return tokens
 

@@ -356,6 +356,11 @@ class TopicShares(nn.Module):
         else:
             self.register_buffer("logits", zeros)
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether the shares are learned."""
+        return isinstance(self.logits, nn.Parameter)
+
     def forward(self) -> Tensor:
         """Return the shares, (K,), with the sum 1."""
         return torch.softmax(self.logits, dim=0)
@@ -380,7 +385,7 @@ class TopicShares(nn.Module):
             parts: (K,) the part of its share that each topic leaves to its heir. The rest is divided among all topics
                 that stay, in proportion to their shares.
         """
-        if not isinstance(self.logits, nn.Parameter):
+        if not self.is_learned:
             return
         total = torch.zeros_like(self.logits).index_add_(0, heirs, self() * parts.to(self.logits))
         self.logits.copy_(total.clamp_min(1e-12).log())
