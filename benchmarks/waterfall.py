@@ -51,7 +51,7 @@ STEPS = {
     "pictures": ["reports.run:_draw"],
     "page": ["reports.run:_write_page"],
 }
-ALONE = ("positions", "pictures", OTHER)  # steps of one thread, beside which another one may work
+ALONE = ("tables", "saving", "positions", "pictures", OTHER)  # steps of one thread, beside which another one may work
 ORDER = [LOADING, *STEPS, OTHER]
 SIZES = {"titles-1e4": 10_000, "titles-1e5": 100_000, "titles-1e6": 1_000_000, "posts": 15_000, "articles": 10_000}
 MANY = 200  # topics, from which on a fit has a column in the table of many topics
@@ -72,7 +72,7 @@ HEAD = """# From a file of texts to the page of its topics
 the processor time of the process and its workers, "s" is elapsed time. Titles have 10 words (beginnings and ends of
 questions of so-titles, so that there are many different documents of few words), posts are those of ag-news with 15,000
 recombined articles of about 30 words, and articles have some 300 words. Counting contains what is done beside it, such
-as the search for copies. Documents are placed on the page while pictures are drawn.
+as the search for copies. Documents are placed on the map while tables are written and pictures are drawn.
 
 {cores} cores, {threads} thread{s} for training, load {load:.1f}. GiB is the largest memory of the process.
 """
@@ -204,6 +204,7 @@ def measure(command: list[str]) -> dict[str, Any]:
     watch.elapsed[LOADING] = time.time() - float(os.environ["BEGAN"])
     watch.processor[LOADING] = time.process_time()
     watch.change(LOADING)
+    importlib.import_module("topicloom.cli.shell").import_models()
     modules = {place.partition(":")[0] for places in STEPS.values() for place in places}
     for name in ["cli", "cli.train", "models.loom.model", *sorted(modules)]:
         importlib.import_module(f"topicloom.{name}")

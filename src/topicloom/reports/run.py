@@ -185,25 +185,24 @@ def write(
     measured = measure(model, corpus, seconds) | {"source": source, **(further or {})}
     from ..topics.view import Topics
 
-    with _new_run(folder) as staged:
+    topics = Topics.of(model, corpus, documents)
+    with ThreadPoolExecutor(1) as other, _new_run(folder) as staged:
+        places = options.explorer and len(documents) <= MOST_PLACED
+        placing = other.submit(topics.positions) if places else None  # t-SNE leaves the interpreter to this thread
         model.save(staged / "model")
         table = describe(model, documents.shares, _WORDS_IN_TABLE)
         write_topics(staged / TOPICS, table, documents, excel=options.excel)
         if options.doc_topics != "none":
             target = staged / f"doc_topics.{options.doc_topics}"
             write_documents(target, [documents], model, texts=options.texts, excel=options.excel)
-        topics = Topics.of(model, corpus, documents)
         if answers:
             topics.answers = answers
             answers.copy_to(staged / ANSWERS)
         write_metrics(staged, measured | {"shares": [row["share"] for row in table]})
-        with ThreadPoolExecutor(1) as other:  # t-SNE leaves the interpreter to the pictures
-            _say_step("placing documents on the map, and drawing pictures", documents)
-            places = options.explorer and len(documents) <= MOST_PLACED
-            placing = other.submit(topics.positions) if places else None
-            _draw(staged, topics, options, drawn)
-            if placing is not None:
-                placing.result()
+        _say_step("placing documents on the map, and drawing pictures", documents)
+        _draw(staged, topics, options, drawn)
+        if placing is not None:
+            placing.result()
         _keep_documents(staged, corpus, topics.documents, options)  # with their places
         if state is not None:
             link_or_copy(state, staged / STATE)

@@ -111,9 +111,14 @@ def _among(points: Array, marks: Array, placed: Array, width: float, form: Calla
     n_near = min(_NEIGHBOURS, len(marks))
     for first in range(0, len(points), _DOCUMENTS_AT_ONCE):
         distance = squares - 2 * form(points[first : first + _DOCUMENTS_AT_ONCE]) @ marks.T  # up to a row's constant
-        nearest = np.argpartition(distance, n_near - 1, axis=1)[:, :n_near]
-        by_distance = np.take_along_axis(distance, nearest, axis=1)
-        by_distance -= by_distance.min(axis=1, keepdims=True)
+        each = np.arange(len(distance))
+        nearest = np.empty((len(distance), n_near), np.intp)
+        by_distance = np.empty((len(distance), n_near), distance.dtype)
+        for rank in range(n_near):  # vectorised, and therefore many times as fast as a partition of each row
+            nearest[:, rank] = distance.argmin(axis=1)
+            by_distance[:, rank] = distance[each, nearest[:, rank]]
+            distance[each, nearest[:, rank]] = np.inf
+        by_distance -= by_distance[:, :1]
         weights = np.exp(-by_distance / width)
         weights /= weights.sum(axis=1, keepdims=True)
         places[first : first + _DOCUMENTS_AT_ONCE] = (placed[nearest] * weights[..., None]).sum(1)
