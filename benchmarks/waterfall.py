@@ -256,6 +256,7 @@ def run(options: argparse.Namespace, name: str, out: Path) -> dict[str, Any]:
     for more in options.option:
         command += more.split()
     environment = os.environ | {"OMP_NUM_THREADS": str(options.threads), "BEGAN": str(time.time())}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once, and not in each process
     process = [sys.executable, __file__, "--job", json.dumps(command)]
     done = subprocess.run(process, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     row = json.loads(done.stdout.splitlines()[-1])
