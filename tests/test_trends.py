@@ -147,7 +147,7 @@ def test_documents_from_a_date_to_a_date():
 )
 def test_the_end_is_a_whole_period(end, after):
     times = days(after, after)
-    times[0] -= 1  # microsecond
+    times[0] -= np.timedelta64(1, "us")
     assert periods_of(times, "year", end=end).n_outside == 1
 
 
@@ -435,7 +435,7 @@ def planted(n_months: int = 18, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         alpha[0] += month / 5
         alpha[1] += (n_months - month) / 5
         theta.append(random.dirichlet(alpha, 40))
-        start = (np.datetime64("2023-01", "M") + month).astype("M8[us]")
+        start = (np.datetime64("2023-01", "M") + np.timedelta64(month, "M")).astype("M8[us]")
         times.append(start + random.integers(0, 28 * 24, 40).astype("m8[h]"))
     return np.concatenate(theta), np.concatenate(times)
 
@@ -462,7 +462,7 @@ def test_topics_are_ranked_by_how_much_they_rise():
     theta = np.stack(
         [0.1 + 0.02 * month + noise, 0.1 + 0.05 * month - noise, 0.5 - 0.07 * month, np.full(240, 0.3)], axis=1
     )
-    times = (np.datetime64("2023-01", "M") + month).astype("M8[us]")
+    times = (np.datetime64("2023-01", "M") + month.astype("m8[M]")).astype("M8[us]")
     found = over_time(theta, times, "month", n_samples=20)
     assert (found.rising, found.falling) == ([1, 0], [2])
     assert [row["topic"] for row in found.trend_table().rows()] == [1, 0, 2, 3]

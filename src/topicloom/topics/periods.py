@@ -186,7 +186,7 @@ def _bins_of(times: Times, inside: npt.NDArray[np.bool_], bins: Any) -> Periods:
         raise InputError(f"no document is in one of the bins; {_range(times[inside])}")
     by_days = bool((edges == edges.astype("datetime64[D]")).all())
     edges = edges.astype("datetime64[D]") if by_days else edges.astype("datetime64[m]")
-    lasts = edges[1:] - 1 if by_days else edges[1:]
+    lasts = edges[1:] - np.timedelta64(1, "D") if by_days else edges[1:]
     names = [str(a) if a == b else f"{a} to {b}" for a, b in zip(edges[:-1], lasts, strict=True)]
     return Periods(_BINS, edges[:-1], edges[1:], names, codes)
 
@@ -252,4 +252,4 @@ def _end_of(value: Any) -> np.datetime64:
         unit = "h"
     elif isinstance(value, str | int) and ":" not in text and found == found.astype("datetime64[D]"):
         unit = "D"
-    return np.datetime64((found.astype(f"datetime64[{unit}]") + 1).astype("datetime64[us]"))
+    return np.datetime64((found.astype(f"datetime64[{unit}]") + np.array(1, f"m8[{unit}]")).astype("datetime64[us]"))
