@@ -6,6 +6,8 @@ import gc
 import logging
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,3 +74,37 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
                 for name, replacement in replacements.items():
                     patch.setattr(name, replacement)
         return (yield)
+
+
+# The fonts of the machine do not matter to tests that take one of these fixtures.
+
+
+def know(monkeypatch: pytest.MonkeyPatch, *others: str) -> str:
+    """Make matplotlib know DejaVu Sans, which has no Chinese characters, and another font by these names: its file."""
+    import matplotlib
+    from matplotlib import font_manager
+
+    shipped = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    dejavu, other = str(shipped / "DejaVuSans.ttf"), str(shipped / "STIXGeneral.ttf")
+    face = next(face for face in font_manager.fontManager.ttflist if face.fname == dejavu)
+    faces = [face, *(replace(face, fname=other, name=name) for name in others)]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", faces)
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [])
+    return other
+
+
+@pytest.fixture
+def chinese_font(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A font that has every character, if one believes it."""
+    from topicloom.reports.figures import style
+
+    font = know(monkeypatch, "Chinese")
+    known = style._characters
+    everything = set(range(0x10000))
+    monkeypatch.setattr(style, "_characters", lambda path: everything if path == font else known(path))
+
+
+@pytest.fixture
+def no_font(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fonts without Chinese characters alone."""
+    know(monkeypatch)

@@ -73,7 +73,8 @@ def test_boxes_do_not_overlap(kind: str) -> None:
     assert not [1 for one, other in combinations(boxes, 2) if one.padded(-4).overlaps(other.padded(-4))]
 
 
-def test_labels_can_be_chinese_and_files_svg(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_labels_can_be_chinese_and_files_svg(tmp_path: Path, chinese_font: None) -> None:
     figure = tl.diagram(model("GSM"), language="zh")
     assert {"均值 μ", "先验 N(0, I)", "重构"} <= set(texts(figure))
     figure.savefig(tmp_path / "model.svg")

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-import matplotlib
-from matplotlib import font_manager
 from matplotlib.text import Text
 
 import topicloom as tl
@@ -24,7 +22,6 @@ from topicloom.experiments.compare import recommend
 from topicloom.metrics import CATALOGUE
 from topicloom.reports import comparison_words, wording
 from topicloom.reports.comparison_page import CURVE_MEASURES
-from topicloom.reports.figures import style
 from topicloom.reports.figures.curves import n_topics_curve
 from topicloom.reports.figures.style import wrapped
 from topicloom.reports.run import RunOptions, _draw, write
@@ -124,32 +121,6 @@ def test_a_recommendation_in_chinese(npmi):
 figures = tl.figures
 SAME = {"alpha", "NPMI", "SNE", "UMass", "UCI", "RBO", "ARI", "NMI", "gsm", "lda"}  # in both languages
 WORDS = [chr(0x4E00 + n) for n in range(30)]  # of a vocabulary
-
-
-SHIPPED = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-DEJAVU, OTHER = str(SHIPPED / "DejaVuSans.ttf"), str(SHIPPED / "STIXGeneral.ttf")
-
-
-def know(monkeypatch, *others):
-    """Make matplotlib know DejaVu Sans, which has no Chinese characters, and other fonts by their names."""
-    face = next(face for face in font_manager.fontManager.ttflist if face.fname == DEJAVU)
-    faces = [face, *(replace(face, fname=OTHER, name=name) for name in others)]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", faces)
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [])
-
-
-@pytest.fixture
-def chinese_font(monkeypatch):
-    """A font that has every character, if one believes it."""
-    know(monkeypatch, "Chinese")
-    known = style._characters
-    everything = set(range(0x10000))
-    monkeypatch.setattr(style, "_characters", lambda path: everything if path == OTHER else known(path))
-
-
-@pytest.fixture
-def no_font(monkeypatch):
-    know(monkeypatch)
 
 
 def rows(epochs=6):
