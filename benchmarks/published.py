@@ -55,14 +55,22 @@ REPORTED: tuple[tuple[str, str, str, str, str], ...] = (
 )
 COLUMNS = {
     "epochs_done": ("epochs", 0), "cpu": ("seconds", 0), "bound_ppl": ("perplexity (bound)", 0),
-    "own_ppl": ("perplexity (completion)", 0), "npmi": ("NPMI", 3), "td": ("TD", 2), "npmi0": ("NPMI 0", 3),
-    "td0": ("TD 0", 2), "npmi_rows": ("NPMI of rows", 3), "alive": ("active", 1), "twins": ("duplicates", 1),
+    "document_ppl": ("by document", 0), "own_ppl": ("perplexity (completion)", 0), "npmi": ("NPMI", 3), "td": ("TD", 2),
+    "npmi0": ("NPMI 0", 3), "td0": ("TD 0", 2), "npmi_rows": ("NPMI of rows", 3), "npmi_5_10": ("NPMI 5, 10", 3),
+    "alive": ("active", 1), "twins": ("duplicates", 1),
 }  # fmt: skip
-MEASURED = {"NPMI": "npmi", "perplexity": "bound_ppl"}  # the columns of the measures that papers report
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 LANGUAGES = {
-    "published.md": (["model", "measure", "there", "source", *CORPORA, "seeds"], "not measured"),
-    "published.zh-CN.md": (["模型", "指标", "论文", "来源", *CORPORA, "种子数"], "未测量"),
+    "published.md": (
+        ["model", "measure", "there", "source", *CORPORA, "seeds"],
+        "not measured",
+        " (10 words)",
+    ),
+    "published.zh-CN.md": (
+        ["模型", "指标", "论文", "来源", *CORPORA, "种子数"],
+        "未测量",
+        "（10 个词）",
+    ),
 }
 MARK = "<!-- made by benchmarks/published.py -->\n"
 HEAD = """# Models as published
@@ -107,11 +115,14 @@ Perplexities are those of test documents, and all figures are given as mean ± s
 `20news-avitm` is the corpus of ProdLDA (1,995 words), and `20ng` has 5,000 words.
 
 - seconds: processor time of the fit, with one thread.
-- perplexity (bound): from the evidence lower bound, as in the papers. WLDA and BATM have no bound, and theirs is from
+- perplexity (bound): from the evidence lower bound, over all tokens. WLDA and BATM have no bound, and theirs is from
   the likelihood at the encoder's theta.
+- by document: the same, averaged over documents: exp(-mean of bound / tokens). Rows that are older than this column
+  lack it.
 - perplexity (completion): half of each test document is given, and the other half is scored.
 - NPMI and TD: with words ranked by probability; NPMI 0 and TD 0 by relevance 0. NPMI of rows: by the rows of B, as the
-  authors of ProdLDA rank them.
+  authors of ProdLDA rank them. NPMI 5, 10: the mean of the NPMI of 5 words and that of 10, as in Anonymous 2018; in
+  ProdLDA, by the rows of B.
 - active: topics that are the main topic of some training document. duplicates: pairs of topics that share 8 of their 10
   top words.
 
@@ -121,9 +132,10 @@ WHY = """
 
 - The documents differ. The code of NVDM has a vocabulary of 2,000 words, that of ProdLDA, NVLDA and WLDA one of 1,995
   words, and `20ng` has 5,000. Perplexity grows with the vocabulary.
-- Perplexity is averaged differently: over all tokens here, and over documents in the code of ProdLDA and ETM, where
-  short documents count as much as long ones. The code of NVDM prints both. In the code of ETM, perplexity is that of
-  document completion.
+- Perplexity can be averaged over all tokens or over documents, where short documents count as much as long ones. The
+  code of ProdLDA and ETM averages over documents; that of NVDM prints both, and calls the former "Perplexity". So it is
+  not certain what the tables of Miao et al. have. Here, that of GSM over tokens is near theirs, and that by document
+  13 % above. In the code of ETM, perplexity is that of document completion.
 - The code of ProdLDA and NVLDA computes perplexity for one document at a time, and normalises the mean and the variance
   of the posterior with the statistics of this one document. The posterior is then the same for all documents. It is not
   known whether the figures of the paper were computed in this way: according to the authors, the published code has
@@ -159,7 +171,7 @@ WHY = """
   finite. With "tfidf", 2,000 documents and the 30 epochs of pretraining, losses are finite here, too; after 10
   epochs, 46 of 50 topics are the main topic of no document. To read their code with today's PyTorch, `forward` has to
   return three values, and the binary cross-entropy has to accept counts above 1.
-- ETM and DirichletVAE leave topics unused with the settings of their papers: 20 and 23 of 50 in ETM, 8 in DirichletVAE,
+- ETM and DirichletVAE leave topics unused with the settings of their papers: 20 to 23 of 50 in ETM, 8 in DirichletVAE,
   which `patience` stopped after 159 epochs.
 - docs/published.md lists what still differs in each model.
 """
@@ -176,17 +188,28 @@ def fit_and_evaluate(folder: Path, job: jobs.Job) -> dict[str, Any]:
     model, seconds = shared.fit(model, data)
     cpu = time.process_time() - start
     test = tl.Corpus.from_counts(data["test"], data["vocab"])
-    bound = model.perplexity(test, method="bound")
-    rows = {"npmi_rows": _coherence_of_rows(folder, data, model)} if name == "ProdLDA" else {}
+    bounds, n_tokens = model.log_likelihood(test, "bound")
+    averages = {"bound_ppl": "corpus", "document_ppl": "document"}
+    perplexities = {key: float(tl.metrics.perplexity(bounds, n_tokens, average)) for key, average in averages.items()}
+    coherence = _coherence(folder, data, model, name)
     measured = shared.evaluate(folder, data, model)
-    return {"seconds": seconds, "cpu": cpu, "epochs_done": len(model.history_), "bound_ppl": bound, **rows, **measured}
+    return {"seconds": seconds, "cpu": cpu, "epochs_done": len(model.history_), **perplexities, **coherence, **measured}
 
 
-def _coherence_of_rows(folder: Path, data: dict[str, Any], model: Any) -> float:
-    """Return the NPMI of the 10 words with the largest weights in each row of B, the ranking of ProdLDA's authors."""
-    weights = model.network_.decoder.topics.deviations().detach().cpu().numpy()  # (V, K)
-    tops = (-weights.T).argsort(1)[:, :10].tolist()
-    return float(np.mean(shared.independent_metrics(folder).npmi(tops, data["train"])))
+def _coherence(folder: Path, data: dict[str, Any], model: Any, name: str) -> dict[str, float]:
+    """Return the mean of the NPMI of 5 words and that of 10, and for ProdLDA that of 10 words.
+
+    The words of ProdLDA are those with the largest weights in each row of B, as its authors rank them. Those of other
+    models have the largest probabilities.
+    """
+    if name == "ProdLDA":
+        weights = model.network_.decoder.topics.deviations().detach().cpu().numpy()  # (V, K)
+        tops = (-weights.T).argsort(1)[:, :10]  # (K, 10)
+    else:
+        tops = model.topic_ids(10, relevance=1)  # (K, 10)
+    npmi = shared.independent_metrics(folder).npmi
+    five, ten = (float(np.mean(npmi(tops[:, :n].tolist(), data["train"]))) for n in (5, 10))
+    return {"npmi_5_10": (five + ten) / 2} | ({"npmi_rows": ten} if name == "ProdLDA" else {})
 
 
 def page(rows: list[dict[str, Any]]) -> str:
@@ -202,26 +225,39 @@ def page(rows: list[dict[str, Any]]) -> str:
     return "".join([*parts, jobs.markdown(header, body), WHY])
 
 
-def there_and_here(rows: list[dict[str, Any]], header: list[str], not_measured: str) -> str:
-    """Format the table of published figures and of those here.
+def _figure(rows: list[dict[str, Any]], model: str, measure: str, source: str, ten_words: str) -> str:
+    """Format what stands beside a figure of a paper.
 
-    The authors of ProdLDA rank the words of a topic by its row of B.
+    It is not certain what the perplexity of a paper is averaged over, so both averages are given. Anonymous 2018 has
+    the mean of the NPMI of 5 words and that of 10; if no row has this, `ten_words` follows the NPMI of 10 words.
+    """
+    if measure == "perplexity":
+        return " / ".join(jobs.spread(rows, column, 0) for column in ("bound_ppl", "document_ppl"))
+    column = "npmi_rows" if model == "ProdLDA" else "npmi"
+    if not source.endswith(NING):
+        return jobs.spread(rows, column, 3)
+    has_both = any("npmi_5_10" in row for row in rows)
+    return jobs.spread(rows, "npmi_5_10", 3) if has_both else jobs.spread(rows, column, 3) + ten_words
+
+
+def there_and_here(rows: list[dict[str, Any]], header: list[str], not_measured: str, ten_words: str) -> str:
+    """Format the table of published figures and of those here.
 
     Args:
         rows: the results.
         header: the titles of the columns.
         not_measured: what stands for a figure that has not been measured here.
+        ten_words: what follows an NPMI of 10 words where the paper has another one.
     """
     body = []
     for name, measure, value, source, _ in REPORTED:
         if measure == "-":
             continue
         model = name.split()[0]
-        column = "npmi_rows" if (model, measure) == ("ProdLDA", "NPMI") else MEASURED[measure]
         cells, n_seeds = [], []
         for corpus in CORPORA:
             found = [row for row in rows if (row["corpus"], row["model"]) == (corpus, model) and "error" not in row]
-            cells.append(jobs.spread(found, column, 3 if measure == "NPMI" else 0) if found else not_measured)
+            cells.append(_figure(found, model, measure, source, ten_words) if found else not_measured)
             n_seeds.append(str(len(found)))
         body.append([name, measure, value, source, *cells, ", ".join(n_seeds)])
     return jobs.markdown(header, body)
@@ -229,9 +265,9 @@ def there_and_here(rows: list[dict[str, Any]], header: list[str], not_measured: 
 
 def write_docs(rows: list[dict[str, Any]]) -> None:
     """Replace the tables between the marks in docs/published.md and its Chinese twin."""
-    for name, (header, not_measured) in LANGUAGES.items():
+    for name, words in LANGUAGES.items():
         before, _, after = (DOCS / name).read_text(encoding="utf-8").split(MARK)
-        text = MARK.join([before, there_and_here(rows, header, not_measured), after])
+        text = MARK.join([before, there_and_here(rows, *words), after])
         (DOCS / name).write_text(text, encoding="utf-8")
 
 
