@@ -12,16 +12,17 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from ..distributed import current
+from ..distributed import current, step
 from ..nn.decoders import Decoder, MixtureDecoder
-from ..nn.encoders import GaussianHead
-from ..nn.layers import linear, norm_of_location
-from ..nn.network import AutoencoderNetwork, VariationalNetwork
+from ..nn.encoders import BagEncoder, GaussianHead
+from ..nn.execution import is_worth_compiling
+from ..nn.layers import linear, norm_of_location, normal_like
+from ..nn.network import AutoencoderNetwork, Loss, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prior, SampledPosterior, TopicShares
 from ..nn.samplers import ThetaSampler
 from ..nn.sparse import TINY, Batch, SparseCounts
@@ -206,6 +207,8 @@ class GaussianNetwork(VariationalNetwork):
         scaled: whether code_norm="mean" has learned scales.
     """
 
+    # Whether `gaussian_loss` computes the loss of this class. Classes that derive from it may have other losses.
+    has_compiled_loss: ClassVar[bool] = True
     prior: Prior
     shares: TopicShares
 
@@ -249,12 +252,100 @@ class GaussianNetwork(VariationalNetwork):
         """Return the shares of topics that a code stands for: (B, L) -> (B, K)."""
         return torch.softmax(z + self.shares.logits, dim=1)
 
+    def code_factor(self) -> Tensor | None:
+        """Return the factor () of z if theta is softmax(factor z + b), and None if it is not."""
+        return torch.ones((), device=self.shares.logits.device)
+
+    def loss(self, batch: Batch) -> Loss:
+        if not (self.training and torch.is_grad_enabled() and vars(type(self)).get("has_compiled_loss", False)):
+            return super().loss(batch)
+        with self.decoder.cached_topics():
+            found = compiled_loss(self, batch)
+            if found is None:
+                return super().loss(batch)
+            loss, theta = found
+            return replace(loss, extras=self.regularisation(theta, batch))
+
     def prior_theta(self) -> Tensor:
         assert isinstance(self.prior, NormalPrior)
         return self.to_theta(self.prior.mean[None])[0]
 
     def end_training(self, documents: Iterable[Batch]) -> None:
         limit_shares(self, documents)
+
+
+def compiled_loss(network: GaussianNetwork, batch: Batch) -> tuple[Loss, Tensor] | None:
+    """Return the loss of a network in training, without further terms, and theta (B, K), by `gaussian_loss`.
+
+    It is None for networks, batches and devices that this function does not cover.
+    """
+    encoder, head, prior, decoder = network.encoder, network.head, network.prior, network.decoder
+    factor, counts, words = network.code_factor(), batch.counts, batch.own_counts
+    mean_norm, spread_norm = head.mean_norm.norm, head.log_var_norm.norm
+    is_covered = (
+        (type(encoder), type(head), type(prior), type(decoder))
+        == (BagEncoder, GaussianHead, NormalPrior, MixtureDecoder)
+        and encoder.reads == "counts"
+        and encoder.activation == "softplus"
+        and encoder.hidden is not None
+        and not encoder.deeper
+        and factor is not None
+        and mean_norm is not None
+        and spread_norm is not None
+        and (network.criterion, network.target, network.n_samples) == ("cross_entropy", "counts", 1)
+        and not network.theta_dropout
+        and batch.n_docs > 1
+        and not step().is_shared
+    )
+    if not is_covered:
+        return None
+    assert isinstance(decoder, MixtureDecoder)
+    assert isinstance(prior, NormalPrior)
+    assert encoder.weight is not None
+    assert encoder.hidden is not None
+    assert factor is not None
+    assert mean_norm is not None
+    assert spread_norm is not None
+    width = max(encoder.weight.shape[1], len(network.shares.logits))
+    works = encoder.weight.numel(), width * len(words.values), width * len(counts.values)
+    if not all(is_worth_compiling(work, encoder.weight, counts.values, words.values) for work in works):
+        return None
+    from ..nn.gaussian_loss import GaussianBatch, GaussianWeights, can_compile, gaussian_loss  # not for small corpora
+
+    if not can_compile():
+        return None
+    values = encoder.word_values(batch, network.generator)  # (N,)
+    rate = encoder.output_dropout
+    drawn = values.new_ones(batch.n_docs, encoder.hidden.out_features)  # (B, H)
+    drawn = torch.rand(drawn.shape, generator=network.generator) if rate else drawn
+    noise = normal_like(values.new_empty(batch.n_docs, len(prior.var)), network.generator)  # (B, K)
+    unit, zero = torch.ones_like(prior.var), torch.zeros_like(prior.var)  # (K,)
+    mean_scale, mean_shift = head.mean_norm.scale_and_shift()
+    spread_scale, spread_shift = head.log_var_norm.scale_and_shift()
+    of_prior = (0.5 * head.prior_log_var).exp()  # (K,)
+    centre = head.prior_log_var + head.start  # (K,)
+    weights = GaussianWeights(
+        first=encoder.weight,
+        first_bias=encoder.bias,
+        hidden=encoder.hidden.weight,
+        hidden_bias=encoder.hidden.bias,
+        mean=head.mean.weight,
+        spread=head.log_var.weight,
+        mean_scale=of_prior if mean_scale is None else mean_scale * of_prior,
+        mean_shift=zero if mean_shift is None else mean_shift * of_prior,
+        spread_scale=unit if spread_scale is None else spread_scale,
+        spread_shift=centre if spread_shift is None else spread_shift + centre,
+        factor=factor,
+        logits=network.shares.logits,
+        beta_t=decoder.beta_t(),
+    )
+    others = GaussianBatch(
+        counts, words, values, drawn, noise, prior.mean, prior.var, rate=rate, eps=mean_norm.eps, floor=decoder.floor
+    )
+    reconstruction, divergence, theta, moments = gaussian_loss(weights, others)
+    for norm, part in zip((mean_norm, spread_norm), moments.tensor_split(2, dim=1), strict=True):
+        norm.follow(part[0], part[1], batch.n_docs)
+    return Loss(reconstruction, divergence), theta
 
 
 class DeterministicNetwork(AutoencoderNetwork):

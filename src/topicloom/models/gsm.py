@@ -98,6 +98,8 @@ class GSMNetwork(GaussianNetwork):
         scaled: whether code_norm="mean" has learned scales.
     """
 
+    has_compiled_loss = True
+
     def __init__(self, settings: GSM, words: Words, generator: torch.Generator, *, scaled: bool = True) -> None:
         decoder, prior = _decoder(settings, words, generator), _prior(settings)
         super().__init__(decoder, prior, settings, words, generator, scaled=scaled)
@@ -122,6 +124,10 @@ class GSMNetwork(GaussianNetwork):
         """Limit the shares, unless they are those of sticks."""
         if self.construction == "softmax":
             super().end_training(documents)
+
+    def code_factor(self) -> Tensor | None:
+        is_scaled = self.construction == "softmax" and self.projection is None
+        return super().code_factor() if self.spread is None and is_scaled else self.spread
 
     def _usual_logits(self) -> Tensor:
         """Return the logits of sticks for which `stick_breaking` gives the shares softmax(b), (K - 1,)."""

@@ -9,14 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .execution import NUMBERS_BETWEEN_ARRAYS, arrays_of, compiled_for, exponential
 from .layers import ACTIVATIONS, Activation, FoldedNorm, linear, normal_parameter
 from .sparse import TINY, SparseCounts, mixture_log_likelihood, product_log_likelihood
 from .transport import squared_distances
 
+Array = np.ndarray[Any, Any]
 Criterion = Literal["cross_entropy", "bernoulli", "bce_softmax", "bce_sigmoid"]
 
 _KEPT_NOISE = 0.2  # the share of the random deviations that topics keep if they start at given deviations
@@ -577,9 +580,16 @@ def column_softmax(weight: Tensor, offset: Tensor, gain: float = 1.0) -> Tensor:
 class _ColumnSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, offset: Tensor, gain: float) -> Tensor:
-        out = torch.add(offset, weight, alpha=gain)  # (V, K)
-        out.sub_(out.amax(0)).exp_()
-        out.mul_(out.sum(0).reciprocal_())
+        loop = None
+        if ctx.needs_input_grad[0]:
+            loop = compiled_for(_softmax_loop, _softmax_example, weight.numel(), weight, offset)
+        if loop is not None:
+            out = torch.empty_like(weight, memory_format=torch.contiguous_format)
+            loop(*arrays_of(weight, offset, out), np.float32(gain))
+        else:
+            out = torch.add(offset, weight, alpha=gain)  # (V, K)
+            out.sub_(out.amax(0)).exp_()
+            out.mul_(out.sum(0).reciprocal_())
         ctx.gain = gain
         ctx.save_for_backward(out)
         return out
@@ -588,5 +598,60 @@ class _ColumnSoftmax(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (out,) = ctx.saved_tensors
+        loop = compiled_for(_softmax_gradient_loop, _softmax_gradient_example, out.numel(), out, grad)
+        if loop is not None:
+            of_weight = torch.empty_like(out)
+            loop(*arrays_of(out, grad, of_weight), np.float32(ctx.gain))
+            return of_weight, None, None
         product = out * grad  # (V, K)
         return product.addcmul_(out, product.sum(0), value=-1).mul_(ctx.gain), None, None
+
+
+def _softmax_loop(weight: Array, offset: Array, out: Array, gain: float) -> None:
+    """Write the softmax of each column of offset + gain * weight to `out` (V, K)."""
+    n_words, n_topics = weight.shape
+    rows = np.zeros((2, n_topics + 2 * NUMBERS_BETWEEN_ARRAYS), np.float32)
+    rows = rows[:, NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
+    highest, total = rows[0], rows[1]
+    highest[:] = -np.inf
+    for word in range(n_words):
+        row, own, is_same = out[word], offset[word], offset.shape[1] == 1
+        for k in range(n_topics):
+            row[k] = (own[0] if is_same else own[k]) + gain * weight[word, k]
+            highest[k] = max(highest[k], row[k])
+    for word in range(n_words):
+        row = out[word]
+        for k in range(n_topics):
+            below = row[k] - highest[k]
+            row[k] = exponential(below if not below < np.float32(-87) else np.float32(-87))  # NaN stays NaN
+            total[k] += row[k]
+    for k in range(n_topics):
+        total[k] = 1 / total[k]
+    for word in range(n_words):
+        for k in range(n_topics):
+            out[word, k] *= total[k]
+
+
+def _softmax_example() -> tuple[Any, ...]:
+    """Return arguments of `_softmax_loop` for one word and one topic."""
+    table = np.ones((1, 1), np.float32)
+    return table, table, table.copy(), np.float32(1)
+
+
+def _softmax_gradient_loop(out: Array, grad: Array, of_weight: Array, gain: float) -> None:
+    """Write the gradient of the weights to `of_weight`, given the softmax `out` and its gradient, (V, K) each."""
+    n_words, n_topics = out.shape
+    total = np.zeros(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, np.float32)
+    total = total[NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
+    for word in range(n_words):
+        for k in range(n_topics):
+            total[k] += out[word, k] * grad[word, k]
+    for word in range(n_words):
+        for k in range(n_topics):
+            of_weight[word, k] = gain * out[word, k] * (grad[word, k] - total[k])
+
+
+def _softmax_gradient_example() -> tuple[Any, ...]:
+    """Return arguments of `_softmax_gradient_loop` for one word and one topic."""
+    table = np.ones((1, 1), np.float32)
+    return table, table, table.copy(), np.float32(1)

@@ -154,16 +154,19 @@ class BagEncoder(nn.Module):
         """
         sums: Tensor = self.bias
         if self.weight is not None:
-            counts = batch.own_counts
-            values = encoder_values(counts, self.input, self.idf)  # (N,)
-            values = dropout(values, self.input_dropout, generator, counts.offsets.diff())
-            sums = bag_product(self.weight, values, counts) + sums
+            sums = bag_product(self.weight, self.word_values(batch, generator), batch.own_counts) + sums
         if self.of_vectors is not None:
             rate = _WITHOUT_VECTOR if self.reads == "both" else 0.0
             vectors = F.normalize(batch.fields["vectors"], dim=1)  # (B, E); a zero vector stays zero
             kept = dropout(torch.ones_like(vectors[:, :1]), rate, generator) > 0  # (B, 1)
             sums = (vectors * kept) @ self.of_vectors + sums
         return sums
+
+    def word_values(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        """Return x at the non-zeros of the documents' own counts, (N,). The arguments are those of `first_sums`."""
+        counts = batch.own_counts
+        values = encoder_values(counts, self.input, self.idf)
+        return dropout(values, self.input_dropout, generator, counts.offsets.diff())
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         if self.weight is None:

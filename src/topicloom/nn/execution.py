@@ -13,6 +13,7 @@ from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
@@ -29,6 +30,9 @@ NUMBERS_BETWEEN_ARRAYS = 256
 # Loading numba takes .4 seconds, so only this many documents gain from it. Larger corpora are read in batches of 1,024
 # documents.
 FEWEST_DOCUMENTS_TO_COMPILE = 512
+# A loop of a training step uses one thread. It is worth loading numba, and starting no other threads, if the loop reads
+# this many numbers.
+_LEAST_WORK, _MOST_WORK = 1 << 14, 1 << 22
 _FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}  # allows sums in any order, for vectorising; NaN stays NaN
 
 
@@ -195,6 +199,7 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
 
             if getattr(numba.config, "DISABLE_JIT", False):  # the plain Python loop would take a thousand times as long
                 return None
+            _make_callable()
             loop = numba.njit(nogil=True, fastmath=_FAST_MATH, error_model="numpy", cache=on_disk)(function)
             loop(*example())
             return loop
@@ -202,6 +207,65 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
             reason = error
     _warn_that_loops_are_slower(str(reason))
     return None
+
+
+@cache
+def _make_callable() -> None:
+    """Let compiled loops call the functions below."""
+    from numba.extending import register_jitable
+
+    for function in (exponential, logarithm):
+        register_jitable(fastmath=_FAST_MATH)(function)
+
+
+def exponential(x: Any) -> Any:
+    """Return exp(x) for a number of single precision from -87 to 88, in a compiled loop.
+
+    The number is 2 ** n exp(r), where n is a whole number and r is at most log(2) / 2. A polynomial gives exp(r) (the
+    coefficients are those of Cephes). A loop of these operations is vectorised, unlike calls of a function of C.
+    """
+    n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+    r = x - n * np.float32(0.69314718)
+    high = (np.float32(1.9875691500e-4) * r + np.float32(1.3981999507e-3)) * r + np.float32(8.3334519073e-3)
+    low = (high * r + np.float32(4.1665795894e-2)) * r + np.float32(1.6666665459e-1)
+    power = np.int32((np.int32(n) + 127) << 23).view(np.float32)
+    return (((low * r + np.float32(0.5)) * r + np.float32(1)) * r + np.float32(1)) * power
+
+
+def logarithm(x: Any) -> Any:
+    """Return log(x) for a positive normal number of single precision, in a compiled loop.
+
+    The logarithm of 2 ** n (1 + f) is n log(2) and a polynomial of f, where 1 + f is between sqrt(1 / 2) and sqrt(2)
+    (the coefficients are those of Cephes).
+    """
+    above = np.int32(np.float32(x).view(np.int32) - 0x3F3504F3)  # the bits of sqrt(1 / 2)
+    n = np.float32(above >> 23)
+    f = np.int32((above & 0x7FFFFF) + 0x3F3504F3).view(np.float32) - np.float32(1)
+    high = (np.float32(7.0376836292e-2) * f - np.float32(1.1514610310e-1)) * f + np.float32(1.1676998740e-1)
+    high = (high * f - np.float32(1.2420140846e-1)) * f + np.float32(1.4249322787e-1)
+    low = (high * f - np.float32(1.6668057665e-1)) * f + np.float32(2.0000714765e-1)
+    low = (low * f - np.float32(2.4999993993e-1)) * f + np.float32(3.3333331174e-1)
+    return ((low * f - np.float32(0.5)) * f + np.float32(1)) * f + n * np.float32(0.69314718)
+
+
+def compiled_for(
+    function: Callable[..., None], example: Callable[[], tuple[Any, ...]], work: int, *tensors: Tensor
+) -> Callable[..., None] | None:
+    """Return the compiled loop of a training step, or None if PyTorch's operations should compute the step.
+
+    Args:
+        function, example: as in `compiled`.
+        work: the number of numbers that the loop reads.
+        tensors: arguments of the loop, which reads numbers of single precision on the CPU.
+    """
+    return compiled(function, example) if is_worth_compiling(work, *tensors) else None
+
+
+def is_worth_compiling(work: int, *tensors: Tensor) -> bool:
+    """Return whether loops of a training step are worth it. The arguments are those of `compiled_for`."""
+    if not _LEAST_WORK <= work <= _MOST_WORK:
+        return False
+    return all(tensor.device.type == "cpu" and tensor.dtype == torch.float32 for tensor in tensors)
 
 
 def arrays_of(*tensors: Tensor) -> Iterator[Any]:

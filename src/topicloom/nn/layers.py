@@ -131,11 +131,15 @@ class BatchNorm(nn.Module):
         use_batch = self.training and taken.n_docs(len(x)) > 1
         if use_batch and taken.is_shared:
             normal, mean, var = self._over_ranks(x, taken, n := taken.n_docs(len(x)))
-            with torch.no_grad():
-                self.running_mean.lerp_(mean, _MOMENTUM)
-                self.running_var.lerp_(var * n / (n - 1), _MOMENTUM)
+            self.follow(mean, var, n)
             return normal
         return F.batch_norm(x, self.running_mean, self.running_var, None, None, use_batch, _MOMENTUM, self.eps)
+
+    @torch.no_grad()
+    def follow(self, mean: Tensor, var: Tensor, n: int) -> None:
+        """Move the running statistics towards the means (F,) and biased variances (F,) of a batch of n documents."""
+        self.running_mean.lerp_(mean, _MOMENTUM)
+        self.running_var.lerp_(var * n / (n - 1), _MOMENTUM)
 
     def of_halves(self, x: Tensor) -> Tensor:
         """Normalise each half of the batch by itself, (B, F) -> (B, F).
@@ -267,13 +271,21 @@ class CodeNorm(nn.Module):
         return self._affine(self.norm.of_halves(x)) if self.training and self.norm is not None else self(x)
 
     def _affine(self, x: Tensor) -> Tensor:
+        scale, shift = self.scale_and_shift()
+        if scale is not None:
+            x = x * scale
+        return x if shift is None else x + shift
+
+    def scale_and_shift(self) -> tuple[Tensor | None, Tensor | None]:
+        """Return what normalised columns are multiplied by and what is added, (L,) each; None for none."""
+        scale = shift = None
         if self.scale is not None:
             scale = SCALE_GAIN * self.scale  # (L,)
-            x = x * (self.least_scale ** scale.sigmoid() if self.bounded else scale)
-        if self.shift is None:
-            return x
-        shift = SCALE_GAIN * self.shift  # (L,)
-        return x + (self.largest_shift * shift.tanh() if self.bounded else shift)
+            scale = self.least_scale ** scale.sigmoid() if self.bounded else scale
+        if self.shift is not None:
+            shift = SCALE_GAIN * self.shift  # (L,)
+            shift = self.largest_shift * shift.tanh() if self.bounded else shift
+        return scale, shift
 
 
 def norm_of_location(n_units: int, kind: CodeNormKind, *, eps: float = EPS_OF_CODES) -> CodeNorm:

@@ -11,13 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..distributed import step
+from .execution import NUMBERS_BETWEEN_ARRAYS, arrays_of, compiled_for, logarithm
 from .layers import normal_like
 
+Array = np.ndarray[Any, Any]
 EULER = 0.5772156649015329
 _CACHED_NUMBERS = 1 << 17  # numbers in a block of rows that fits into the cache of a core
 _MIXTURE_RATE = 0.05  # the weight of a batch in the weights of a mixture
@@ -116,6 +119,14 @@ class _TopicInformation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, beta_t: Tensor, shares: Tensor) -> Tensor:
         log_ratio, total = torch.empty_like(beta_t), shares.new_zeros(())  # (V, K), ()
+        loop = None
+        if ctx.needs_input_grad[0] and beta_t.is_contiguous():
+            loop = compiled_for(_information_loop, _information_example, beta_t.numel(), beta_t, shares)
+        if loop is not None:
+            found = shares.new_empty(1)
+            loop(*arrays_of(beta_t, shares, log_ratio, found))
+            ctx.save_for_backward(log_ratio, shares)
+            return found[0]
         step = max(1, _CACHED_NUMBERS // len(shares)) if beta_t.device.type == "cpu" else len(beta_t)
         for topics, out in zip(beta_t.split(step), log_ratio.split(step), strict=True):
             mean = (topics @ shares).clamp_min_(1e-30)  # (step,)
@@ -129,6 +140,31 @@ class _TopicInformation(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         log_ratio, shares = ctx.saved_tensors
         return log_ratio * (grad * shares), None
+
+
+def _information_loop(beta_t: Array, shares: Array, log_ratio: Array, found: Array) -> None:
+    """Write log(beta_kv / p(v)) to `log_ratio` (V, K), and the mutual information to `found` (1,)."""
+    n_words, n_topics = beta_t.shape
+    of_topics = np.zeros(n_topics + 2 * NUMBERS_BETWEEN_ARRAYS, np.float32)
+    of_topics = of_topics[NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
+    for word in range(n_words):
+        beta, ratio, mean = beta_t[word], log_ratio[word], np.float32(0)
+        for k in range(n_topics):
+            mean += beta[k] * shares[k]
+        scale = 1 / max(mean, np.float32(1e-30))
+        for k in range(n_topics):
+            ratio[k] = logarithm(max(beta[k] * scale, np.float32(1e-30)))
+            of_topics[k] += beta[k] * ratio[k]
+    total = np.float64(0)
+    for k in range(n_topics):
+        total += of_topics[k] * shares[k]
+    found[0] = total
+
+
+def _information_example() -> tuple[Any, ...]:
+    """Return arguments of `_information_loop` for one word and one topic."""
+    table = np.ones((1, 1), np.float32)
+    return table, table[0], table.copy(), np.ones(1, np.float32)
 
 
 def topic_information(beta_t: Tensor, shares: Tensor) -> Tensor:

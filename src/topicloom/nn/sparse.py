@@ -15,11 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .execution import run_jobs
+from .execution import arrays_of, compiled_for, run_jobs
+
+Array = np.ndarray[Any, Any]
 
 TINY = 1e-10  # keeps log p finite if a mixture of topics gives a word no probability
 _CPU_BLOCK = 1 << 17  # elements of a gathered block; a few such blocks fit into a core's cache
@@ -291,20 +294,90 @@ def _has_sampled_product(device: torch.device) -> bool:
 class _MixtureLogLikelihood(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, theta: Tensor, beta_t: Tensor, counts: SparseCounts, floor: float) -> Tensor:
-        probability = counts.sampled_product(theta, beta_t) + floor  # (N,)
-        ctx.counts = counts
+        ctx.counts, work, loop = counts, theta.shape[1] * len(counts.values), None
+        if any(ctx.needs_input_grad[:2]):  # in training; otherwise, documents would depend on the size of a batch
+            loop = compiled_for(mixture_loop, mixture_example, work, theta, beta_t, counts.values)
+        if loop is None:
+            probability = counts.sampled_product(theta, beta_t) + floor  # (N,)
+            total = counts.sum_by_document(counts.values * probability.log())  # (B,)
+        else:
+            probability, total = torch.empty_like(counts.values), theta.new_empty(len(theta))
+            loop(*arrays_of(counts.offsets, counts.indices, counts.values, theta, beta_t, probability, total), floor)
         ctx.save_for_backward(theta, beta_t, probability)
-        return counts.sum_by_document(counts.values * probability.log())  # (B,)
+        return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
         counts = ctx.counts
         theta, beta_t, probability = ctx.saved_tensors
+        work, loop = theta.shape[1] * len(counts.values), None
+        if all(ctx.needs_input_grad[:2]):
+            loop = compiled_for(mixture_gradient_loop, mixture_gradient_example, work, theta, beta_t, grad, probability)
+        if loop is not None:
+            of_theta, of_beta = torch.zeros_like(theta), torch.zeros_like(beta_t)
+            documents = counts.offsets, counts.indices, counts.values, probability, grad
+            loop(*arrays_of(*documents, theta, beta_t, of_theta, of_beta))
+            return of_theta, of_beta, None, None
         ratio = grad[counts.documents] * counts.values / probability  # (N,)
         theta_grad = counts.times(ratio, beta_t) if ctx.needs_input_grad[0] else None  # (B, K)
         beta_grad = counts.transposed_times(ratio, theta) if ctx.needs_input_grad[1] else None  # (V, K)
         return theta_grad, beta_grad, None, None
+
+
+def mixture_loop(
+    offsets: Array,
+    words: Array,
+    values: Array,
+    theta: Array,
+    beta_t: Array,
+    probability: Array,
+    total: Array,
+    floor: float,
+) -> None:
+    """Write p(w | d) + floor of the non-zeros to `probability` (N,), and the log likelihood to `total` (B,)."""
+    for doc in range(len(theta)):
+        shares, likelihood = theta[doc], np.float32(0)
+        for i in range(offsets[doc], offsets[doc + 1]):
+            beta, p = beta_t[words[i]], np.float32(floor)
+            for k in range(len(shares)):
+                p += shares[k] * beta[k]
+            probability[i] = p
+            likelihood += values[i] * np.log(p)
+        total[doc] = likelihood
+
+
+def mixture_example() -> tuple[Any, ...]:
+    """Return arguments of `mixture_loop` for one document of one word and one topic."""
+    words, one = np.zeros(1, np.int64), np.ones(1, np.float32)
+    return np.array([0, 1]), words, one, one[:, None], one[:, None], one.copy(), one.copy(), TINY
+
+
+def mixture_gradient_loop(
+    offsets: Array,
+    words: Array,
+    values: Array,
+    probability: Array,
+    grad: Array,
+    theta: Array,
+    beta_t: Array,
+    theta_grad: Array,
+    beta_grad: Array,
+) -> None:
+    """Add the gradients of the log likelihood to `theta_grad` (B, K) and `beta_grad` (V, K), given that of it (B,)."""
+    for doc in range(len(theta)):
+        shares, of_doc = theta[doc], theta_grad[doc]
+        for i in range(offsets[doc], offsets[doc + 1]):
+            ratio, beta, of_word = grad[doc] * values[i] / probability[i], beta_t[words[i]], beta_grad[words[i]]
+            for k in range(len(shares)):
+                of_doc[k] += ratio * beta[k]
+                of_word[k] += ratio * shares[k]
+
+
+def mixture_gradient_example() -> tuple[Any, ...]:
+    """Return arguments of `mixture_gradient_loop` for one document of one word and one topic."""
+    words, one, table = np.zeros(1, np.int64), np.ones(1, np.float32), np.ones((1, 1), np.float32)
+    return np.array([0, 1]), words, one, one, one, table, table, table.copy(), table.copy()
 
 
 def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts, floor: float = TINY) -> Tensor:
@@ -333,8 +406,29 @@ class _BagProduct(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        (values,) = ctx.saved_tensors
-        return ctx.counts.transposed_times(values, grad.contiguous()), None, None
+        (values,), counts = ctx.saved_tensors, ctx.counts
+        loop = compiled_for(_bag_gradient_loop, _bag_gradient_example, grad.shape[1] * len(values), grad, values)
+        if loop is None:
+            return counts.transposed_times(values, grad.contiguous()), None, None
+        of_weight = grad.new_zeros(counts.n_words, grad.shape[1])
+        loop(*arrays_of(counts.offsets, counts.indices, values, grad, of_weight))
+        return of_weight, None, None
+
+
+def _bag_gradient_loop(offsets: Array, words: Array, values: Array, grad: Array, of_weight: Array) -> None:
+    """Add the gradient of the sums (B, H) to that of the weights, `of_weight` (V, H)."""
+    for doc in range(len(offsets) - 1):
+        of_doc = grad[doc]
+        for i in range(offsets[doc], offsets[doc + 1]):
+            value, of_word = values[i], of_weight[words[i]]
+            for j in range(len(of_doc)):
+                of_word[j] += value * of_doc[j]
+
+
+def _bag_gradient_example() -> tuple[Any, ...]:
+    """Return arguments of `_bag_gradient_loop` for one document of one word and one unit."""
+    table = np.ones((1, 1), np.float32)
+    return np.array([0, 1]), np.zeros(1, np.int64), table[0], table, table.copy()
 
 
 def bag_product(weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:

@@ -95,6 +95,7 @@ class LoomNetwork(GSMNetwork):
         generator: draws the initial weights.
     """
 
+    has_compiled_loss = True  # of the pretraining stage
     steps: Tensor  # () steps of pretraining
     usage: Tensor  # (K',) a running mean of each topic's share of the documents during pretraining
 
@@ -267,13 +268,13 @@ class LoomNetwork(GSMNetwork):
             return (sampling.n_passes - sampling.passes_done) % _ENCODER_SAMPLING_PASSES == 1
         return (counting.n_passes - counting.passes_done) % _ENCODER_COUNTING_PASSES == 1
 
-    def extras(self, posterior: SampledPosterior, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
+    def regularisation(self, theta: Tensor, batch: Batch) -> dict[str, Tensor]:
         if self.training:
             self.steps += 1
             self.usage.lerp_(step().mean(theta.detach()), _USAGE_RATE)
             if self.counting.is_stream:
                 self.counting.tokens.index_add_(0, batch.counts.indices, batch.counts.values)
-        return super().extras(posterior, theta, batch)
+        return super().regularisation(theta, batch)
 
     def end_pass(self) -> None:
         """Finish a pass, before the network is measured."""
