@@ -247,6 +247,33 @@ def test_the_compiled_dirichlet_step_agrees(monkeypatch):
     assert numerator.isnan().tolist() == [False, True, False, False, False]
 
 
+def test_the_compiled_denominator_agrees():
+    pytest.importorskip("numba")
+    totals, alpha = torch.rand(5_000, generator=seeded(0)) * 30, torch.rand(40, generator=seeded(1)) * 0.3
+    totals[::7] = 0
+    total = float(alpha.sum())
+    expected = (special.digamma(totals.double().numpy() + total) - special.digamma(total)).sum()
+    assert float(cvb0.denominator_of(totals, alpha)) == pytest.approx(expected, rel=1e-5)
+    totals[3] = torch.nan
+    assert cvb0.denominator_of(totals, alpha).isnan()
+
+
+def test_rises_of_whole_counts():
+    alpha = torch.tensor([0.001, 0.3, 5.0])
+    ends = alpha.double().numpy()[:, None] + np.arange(64)
+    np.testing.assert_allclose(cvb0.rises_of(alpha), special.digamma(ends) - special.digamma(ends[:, :1]), rtol=1e-10)
+
+
+def test_a_step_of_eta_with_parts_of_tokens():
+    counts, eta = torch.rand(400, 45, generator=seeded(0)) * 300, torch.tensor(0.2)
+    counts[::2] = counts[::2].floor()
+    counts[::3] = 0
+    n, start = counts.double().numpy(), float(eta)
+    rises = (special.digamma(n + start) - special.digamma(start)).sum()
+    sizes = (special.digamma(n.sum(0) + 400 * start) - special.digamma(400 * start)).sum()
+    assert float(cvb0.eta_step(counts, eta)) == pytest.approx(min(1.0, start * rises / (400 * sizes)), rel=1e-5)
+
+
 # Noise.
 
 

@@ -69,9 +69,17 @@ def test_every_token_is_counted_once(way):
         torch.testing.assert_close(of_docs.sum(1), counts.totals, rtol=1e-4, atol=1e-4)
 
 
+@pytest.fixture(params=["sums", "search"])
+def way_to_absent_topics(request, monkeypatch):
+    """With a table of sums over topics, and with a search that needs none."""
+    pytest.importorskip("numba")
+    if request.param == "search":
+        monkeypatch.setattr(sampling, "_MOST_SUMS", 0)
+
+
+@pytest.mark.usefixtures("way_to_absent_topics")
 def test_the_compiled_loop_draws_with_the_same_probabilities():
     """The same document many times: each token has the same shares of topics, whatever way it is drawn."""
-    pytest.importorskip("numba")
     n, one = 6_000, batch().take(torch.tensor([3]))
     rows = torch.zeros(n, dtype=torch.int64)
     counts = one.take(rows)
@@ -88,10 +96,10 @@ def test_the_compiled_loop_draws_with_the_same_probabilities():
     torch.testing.assert_close(of_docs["compiled"], of_docs["plain"], rtol=0.02, atol=0.02)
 
 
+@pytest.mark.usefixtures("way_to_absent_topics")
 @pytest.mark.parametrize("n_topics", [1, 40, 100])
 def test_the_compiled_loop_draws_topics_absent_from_the_document(n_topics):
     """Nearly all of the probability is that of alpha, in one block of topics or another."""
-    pytest.importorskip("numba")
     n = 4_000
     counts = SparseCounts(torch.zeros(n, dtype=torch.int64), torch.ones(n), torch.arange(n + 1), 1)
     alpha = torch.rand(n_topics, generator=torch.Generator().manual_seed(0)) + 0.01

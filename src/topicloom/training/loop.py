@@ -99,12 +99,15 @@ def _train_stage(
         for callback in callbacks:
             callback.on_step(state)
 
+    players, network = [], None  # the players belong to this network
     with denormals_flushed(), _snapshots_unchecked_after(state), _Threads() as threads:
         while state.epoch < plan.epochs and not _out_of_patience(state, plan, validation):
             threads.suit(state.network)
+            if network is not state.network:
+                players, network = _players(state, stage), state.network
             guard = _Guard(state, reader, remedies)
             with guard.whole_epoch():
-                row = _train_epoch(state, guard, stage, after_batch)
+                row = _train_epoch(state, guard, stage, players, after_batch)
                 _end_epoch(state, reader, stage, row, validation, monitors)
             call_on_epoch(recorded, row)
             if validation is not None and _may_end(state, plan):
@@ -121,11 +124,16 @@ def _train_stage(
     state.network.eval()
 
 
-def _train_epoch(state: TrainingState, guard: _Guard, stage: Stage, after_batch: Callable[[], None]) -> Row:
+def _train_epoch(
+    state: TrainingState,
+    guard: _Guard,
+    stage: Stage,
+    players: Sequence[tuple[Player, Adam]],
+    after_batch: Callable[[], None],
+) -> Row:
     """Take the remaining steps of an epoch, and return its row of the history."""
     network, plan, started = state.network, stage.plan, time.perf_counter()
     reader, options = guard.reader, guard.options
-    players = _players(state, stage)
 
     losses = [row["validation_loss"] for row in state.history] if plan.schedule == "anneal" and stage.recorded else []
 
@@ -133,7 +141,8 @@ def _train_epoch(state: TrainingState, guard: _Guard, stage: Stage, after_batch:
         epochs_done = state.epoch + (number - 1) / len(reader)
         return annealed(plan.rate(epochs_done), losses), divergence_weight(plan, options, epochs_done)
 
-    network.train()
+    if not network.training:  # setting it for all modules takes as long as a pass over a few hundred titles
+        network.train()
     rate, weight = rate_and_weight(state.batch)  # for a restored state that has no steps left in this epoch
     batches = reader.ordered(state.draw_order(reader.draw_order), skip=state.batch)
     for number, batch in enumerate(prefetched(batches), start=state.batch + 1):
@@ -484,8 +493,8 @@ class _Threads(ExitStack):
 
     def suit(self, network: TopicNetwork) -> None:
         """Change the number of threads if another one is suitable for the next epoch of the network."""
-        n_weights = sum(parameter.numel() for parameter in network.parameters())
-        single = network.epoch_options().uses_helpers or n_weights < _FEWEST_WEIGHTS_FOR_THREADS
+        single = network.epoch_options().uses_helpers
+        single = single or sum(weights.numel() for weights in network.parameters()) < _FEWEST_WEIGHTS_FOR_THREADS
         if single != self._single:
             self.close()
             self.enter_context(_threads(single, network.generator.device))

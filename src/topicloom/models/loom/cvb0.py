@@ -20,9 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ...distributed import step
-from ...nn.execution import FEWEST_DOCUMENTS_TO_COMPILE, NUMBERS_BETWEEN_ARRAYS, arrays_of, compiled, run_jobs
+from ...nn.execution import (
+    FEWEST_DOCUMENTS_TO_COMPILE,
+    NUMBERS_BETWEEN_ARRAYS,
+    arrays_of,
+    compiled,
+    logarithm,
+    run_jobs,
+)
 from ...nn.sparse import SparseCounts, document_pieces, rows_at_once
 
 Array = np.ndarray[Any, Any]
@@ -391,14 +399,40 @@ def draw_counts(means: Tensor, generator: torch.Generator) -> Tensor:
 
 def rises_of(alpha: Tensor) -> Tensor:
     """Return psi(alpha_k + n) - psi(alpha_k) for the whole numbers n below 64, (K, 64) float64."""
-    ends = alpha.double()[:, None] + torch.arange(_WHOLE_PARTS)
-    return torch.digamma(ends) - torch.digamma(ends[:, :1])
+    steps = (alpha.double()[:, None] + torch.arange(_WHOLE_PARTS - 1)).reciprocal_()  # psi(x + 1) = psi(x) + 1 / x
+    return pad(steps.cumsum(1), (1, 0))
 
 
 def denominator_of(totals: Tensor, alpha: Tensor) -> Tensor:
     """Return the denominator () that `dirichlet_step` returns for documents of so many tokens, (B,)."""
     total = alpha.sum()
-    return (torch.digamma(totals + total) - torch.digamma(total)).sum()
+    loop = compiled(_digamma_loop, _digamma_example) if alpha.device.type == "cpu" else None
+    if loop is None or totals.dtype != torch.float32:
+        return (torch.digamma(totals + total) - torch.digamma(total)).sum()
+    found = np.zeros(1)
+    loop(totals.contiguous().numpy(), np.float32(total), found)
+    return (float(found[0]) - len(totals) * torch.digamma(total.double())).to(alpha.dtype)
+
+
+def _digamma_loop(values: Array, shift: float, found: Array) -> None:
+    """Add the sum of psi(x + shift) over positive values x (n,) to `found` (1,)."""
+    for first in range(0, len(values), 1024):  # a longer sum in single precision would be less exact
+        part = np.float32(0)
+        for i in range(first, min(first + 1024, len(values))):
+            x = values[i] + shift
+            rise = 1 / x  # psi(x) = psi(x + 6) - 1 / x - .. - 1 / (x + 5)
+            for j in range(1, 6):
+                rise += 1 / (x + np.float32(j))
+            end = 1 / (x + np.float32(6))
+            square = end * end
+            series = square * (np.float32(1 / 12) - square * (np.float32(1 / 120) - square * np.float32(1 / 252)))
+            part += logarithm(x + np.float32(6)) - np.float32(0.5) * end - series - rise
+        found[0] += part
+
+
+def _digamma_example() -> tuple[Any, ...]:
+    """Return arguments of `_digamma_loop` for one value."""
+    return np.ones(1, np.float32), np.float32(1), np.zeros(1)
 
 
 def dirichlet_step(doc_topics: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
@@ -480,35 +514,36 @@ def _rises(word_topics: Tensor, eta: Tensor) -> Tensor:
     if loop is None or not word_topics.is_contiguous():
         counts = word_topics[word_topics > 0]  # (n,)
         return torch.digamma(counts + eta).sum(dtype=torch.float64) - len(counts) * torch.digamma(eta)
-    rises, found = torch.digamma(eta + torch.arange(_WHOLE_COUNTS)) - torch.digamma(eta), np.zeros(1)
-    loop(word_topics.view(-1).numpy(), rises.numpy(), float(eta), float(torch.digamma(eta)), found)
+    found = np.zeros(1)
+    loop(word_topics.view(-1).numpy(), float(eta), float(torch.digamma(eta)), found)
     return torch.from_numpy(found)[0]
 
 
-def _rises_loop(counts: Array, of_whole: Array, eta: float, first: float, found: Array) -> None:
-    """Add psi(n + eta) - psi(eta) to `found` (1,) for each count n > 0. `of_whole` has it for small whole numbers."""
-    total = 0.0
+def _rises_loop(counts: Array, eta: float, first: float, found: Array) -> None:
+    """Add psi(n + eta) - psi(eta) to `found` (1,) for each count n > 0, where `first` is psi(eta)."""
+    total, last, of_whole = 0.0, np.float32(_WHOLE_COUNTS - 1), np.zeros(_WHOLE_COUNTS)
+    for n in range(1, _WHOLE_COUNTS):
+        of_whole[n] = of_whole[n - 1] + 1 / (eta + n - 1)  # psi(x + 1) = psi(x) + 1 / x
     for i in range(len(counts)):
         value = counts[i]
-        if value > 0:
-            whole = int(min(value, np.float32(len(of_whole))))
-            if whole < len(of_whole) and value == whole:
-                total += of_whole[whole]
-            else:
-                x, rise = value + eta, -first
-                while x < 6.0:  # psi(x) = psi(x + 1) - 1 / x, until the asymptotic series is exact enough
-                    rise -= 1 / x
-                    x += 1.0
-                square = 1 / (x * x)
-                total += rise + np.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square / 252))
-        elif value != 0:  # NaN
+        whole = max(int(min(value, last)), 0)
+        if value == whole:  # nearly always, also for 0, so that the processor predicts the branch
+            total += of_whole[whole]
+        elif value > 0:
+            x, rise = value + eta, -first
+            while x < 6.0:  # psi(x) = psi(x + 1) - 1 / x, until the asymptotic series is exact enough
+                rise -= 1 / x
+                x += 1.0
+            square = 1 / (x * x)
+            total += rise + np.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square / 252))
+        else:  # NaN
             total += value
     found[0] += total
 
 
 def _rises_example() -> tuple[Any, ...]:
     """Return arguments of `_rises_loop` for one count."""
-    return np.ones(1, np.float32), np.zeros(2), 0.5, 0.5, np.zeros(1)
+    return np.ones(1, np.float32), 0.5, 0.5, np.zeros(1)
 
 
 # Inference of new documents

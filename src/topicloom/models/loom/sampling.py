@@ -46,6 +46,7 @@ N_GROUPS = 4  # groups of a document's tokens; with a single group, theta is les
 MAX_TOKENS = 64  # a word that occurs more often in a document is drawn this many times, with a higher weight
 _NON_ZEROS_AT_ONCE = 1 << 20  # non-zeros in a block of `token_starts`
 _TOPICS_AT_ONCE = 32  # topics in a block of the search for a topic that the document does not have
+_MOST_SUMS = 1 << 20  # numbers in a table of sums over topics, which should fit into the cache
 # The halves of a batch are sampled in parallel, each in a table (V, K) of its own. If the table has more elements than
 # this for each token, the second table costs more time than the second thread saves.
 _MOST_COUNTS = 8
@@ -66,7 +67,7 @@ class SamplingStage:
         self.n_passes, self.count_power = n_passes, count_power
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
-        self._last: tuple[SparseCounts, Tensor, Tensor, Tensor] | None = None  # the last batch and its tokens
+        self._last: tuple[SparseCounts, Tensor, Tensor, Tensor, Tensor] | None = None  # the last batch and its tokens
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -106,8 +107,8 @@ class SamplingStage:
         assert batch.rows is not None
         if self.assignments is None:
             self.assignments = Assignments.empty(self.starts, len(alpha))
-        tokens, weights, totals = self._tokens(batch.counts)
-        draws = Draws(tokens, weights, drawn_seeds(batch.n_docs, generator).to(batch.device), self.starts[batch.rows])
+        tokens, weights, totals, starts = self._tokens(batch.counts, batch.rows)
+        draws = Draws(tokens, weights, drawn_seeds(batch.n_docs, generator).to(batch.device), starts)
         given = batch.counts, draws, self.assignments.topics, topics, alpha, word_topics
         if not self.passes_done:
             assert doc_topics is not None
@@ -116,14 +117,14 @@ class SamplingStage:
         drawn, numerator = sample_with_numerator(*given, are_kept=are_kept)
         return Recounted(drawn, numerator, denominator_of(totals, alpha))
 
-    def _tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the result of `tokens`, and the sum of the weights of each document, (B,).
+    def _tokens(self, counts: SparseCounts, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the result of `tokens`, the weight of each document, and where its tokens start, (B,) each.
 
         They are kept from the last call if a small corpus has the same batch in every pass.
         """
         if self._last is None or self._last[0] is not counts:
             tokens, weights = self.tokens(counts)
-            self._last = (counts, tokens, weights, counts.sum_by_document(weights * tokens))
+            self._last = (counts, tokens, weights, counts.sum_by_document(weights * tokens), self.starts[rows])
         return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
@@ -284,7 +285,9 @@ def sample_with_numerator(
         return new, dirichlet_step(new, alpha)[0]
     new = alpha.new_zeros(counts.n_docs if are_kept else 0, len(alpha))  # (B, K), or (0, K)
     numerators = alpha.new_zeros(2, len(alpha), dtype=torch.float64)  # (2, K)
-    of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, topics.beta_t @ alpha
+    upto = _upto(topics.beta_t, alpha)
+    of_alpha = upto[:, -1] if upto.numel() else topics.beta_t @ alpha
+    of_topics = topics.beta_t, 1 / topics.sizes, topics.smallest, alpha, of_alpha, upto
     tables = _SamplerTopicArrays(*arrays_of(*of_topics, rises_of(alpha), torch.digamma(alpha)))
 
     def draw(number: int, first: int, last: int, of_words: Tensor) -> None:
@@ -409,6 +412,7 @@ class _SamplerTopicArrays(NamedTuple):
     smallest: Array  # (K,) eta / (N_k + V eta)
     alpha: Array  # (K,)
     of_alpha: Array  # (V,) sum_k alpha_k beta_kv
+    upto: Array  # (V, K) the sum of alpha_l beta_lv over the topics l up to k; (V, 0) if it would be too large
     rises: Array  # (K, n) float64, as `rises_of` returns them
     psi: Array  # (K,) psi(alpha_k)
 
@@ -422,11 +426,35 @@ class _SampleArrays(NamedTuple):
     numerator: Array  # (K,) float64, of the step of alpha
 
 
+def _upto(beta_t: Tensor, alpha: Tensor) -> Tensor:
+    """Return the sums of alpha_l beta_lv over the topics l up to k, (V, K), or (V, 0) if they would be too large."""
+    if beta_t.numel() > _MOST_SUMS:
+        return beta_t.new_empty(len(beta_t), 0)
+    loop, sums = compiled(_upto_loop, _upto_example), torch.empty_like(beta_t)
+    assert loop is not None  # because the loop that draws is compiled
+    loop(*arrays_of(beta_t, alpha, sums))
+    return sums
+
+
+def _upto_loop(beta_t: Array, alpha: Array, sums: Array) -> None:
+    for word in range(len(beta_t)):
+        total = np.float32(0)
+        for k in range(len(alpha)):
+            total += alpha[k] * beta_t[word, k]
+            sums[word, k] = total
+
+
+def _upto_example() -> tuple[Any, ...]:
+    """Return arguments of `_upto_loop` for one word and one topic."""
+    table = np.ones((1, 1), np.float32)
+    return table, table[0], table.copy()
+
+
 def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _SampleArrays) -> None:
     offsets, words, tokens, weights, seeds, starts = documents
-    beta_t, per_size, smallest, alpha, of_alpha, rises, psi = topics
+    beta_t, per_size, smallest, alpha, of_alpha, upto, rises, psi = topics
     found, of_docs, of_words, numerator = out
-    n_topics, most, token = len(alpha), 0, 0
+    n_topics, most, token, numbers = len(alpha), 0, 0, np.arange(len(alpha)).astype(np.int32)
     for doc in range(len(offsets) - 1):
         before = token
         for i in range(offsets[doc], offsets[doc + 1]):
@@ -469,6 +497,12 @@ def _sample_loop(documents: _TokenArrays, topics: _SamplerTopicArrays, out: _Sam
                     while parts[j] <= rest:
                         j += 1
                     topic = used[j]
+                elif upto.shape[1]:
+                    # Comparing with the sums of all topics is faster than a search, whose branches are unpredictable.
+                    rest, own_part, n_below, sums = rest - of_used, alpha[old] * (own - less), 0, upto[word]
+                    for k in range(n_topics):
+                        n_below += sums[k] - (own_part if numbers[k] >= old else np.float32(0)) <= rest
+                    topic = min(n_below, n_topics - 1)
                 else:
                     rest -= of_used
                     topic = first = 0
@@ -523,5 +557,5 @@ def _sample_example() -> tuple[Any, ...]:
     """Return arguments of `_sample_loop` for one document of one token and one topic."""
     offsets, words, table = np.array([0, 1]), np.zeros(1, np.int64), np.ones((1, 1), np.float32)
     documents = _TokenArrays(offsets, words, words + 1, table[0], words, words)
-    topics = _SamplerTopicArrays(table, table[0], table[0], table[0], table[0], np.ones((1, 2)), table[0])
+    topics = _SamplerTopicArrays(table, table[0], table[0], table[0], table[0], table, np.ones((1, 2)), table[0])
     return documents, topics, _SampleArrays(np.zeros(1, np.uint8), table.copy(), table.copy(), np.zeros(1))
