@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor
 
 from topicloom import load
@@ -218,6 +219,25 @@ def test_steps_find_the_parameter_of_drawn_topics(eta):
         found = eta_step(counts, found)
     assert float(found) == pytest.approx(eta, rel=0.1)
     assert eta_step(torch.zeros(5, 2), torch.tensor(0.01)) > 0
+
+
+def test_a_prior_of_the_topics_has_no_more_tokens_than_they_have():
+    counts = torch.full((400, 10), 0.2)  # all words are as frequent in all topics, so that eta would rise to its bound
+    found = torch.tensor(0.01)
+    for _ in range(200):
+        found = eta_step(counts, found)
+    assert float(found) == pytest.approx(0.2)  # 80 tokens of a topic for 400 words
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_topics_of_words_in_few_documents_do_not_become_alike(seed):
+    planted = synthetic_lda(800, 10, 1500, 6, alpha=0.05, eta=0.2, random_state=seed)  # a word occurs three times
+    model = Loom(10, random_state=0, device="cpu").fit(planted.corpus)
+    tops = model.topic_ids(25)
+    assert len(np.unique(tops)) > 0.8 * tops.size
+    assert model.history_[-1]["concentration"] < 2  # documents have few topics
+    found = model.transform(planted.corpus).argmax(1)
+    assert normalized_mutual_info_score(planted.theta.argmax(1), found) > 0.1
 
 
 def test_the_learned_eta_is_part_of_the_model(tmp_path):

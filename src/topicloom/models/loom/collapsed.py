@@ -42,6 +42,7 @@ from .sampling import SamplingStage
 
 _INITIAL_ALPHA, _INITIAL_BACKGROUND_ALPHA = 0.05, 0.5  # Dirichlet parameters of topics and of background topics
 _FIXED_ALPHA_PASSES = 3  # passes before the Dirichlet parameters are learned
+_MOST_PRIOR = 1 / 3  # the largest sum of alpha in the sampling stage, relative to the tokens of a document
 _INITIAL_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that background topics have at the start
 _REMOVED_FREQUENCY = 0.9  # with background topics, other topics lose this multiple of the word frequencies
 ENCODER_PRIOR_SHARE = 0.5  # the share of a new document's Dirichlet parameter that follows the encoder's theta
@@ -346,6 +347,9 @@ class CollapsedCounts(nn.Module):
             self.alpha.mul_(change).clamp_(MIN_ALPHA, MAX_ALPHA)
         del done
         if stage is not None:
+            n_docs = sum(current().every(len(stage.starts) - 1))
+            most = _MOST_PRIOR * self.word_topics.sum() / n_docs  # ()
+            self.alpha.mul_((most / self.alpha.sum()).clamp(max=1))
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             stage.end_pass(self.word_topics)
             self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # replaced by the topics of tokens

@@ -496,16 +496,20 @@ def _dirichlet_example() -> tuple[Any, ...]:
 def eta_step(word_topics: Tensor, eta: Tensor) -> Tensor:
     """Return eta after a step of Minka's fixed point for the symmetric Dirichlet parameter of the topics.
 
+    The prior of a topic never has more tokens than topics have on average, V eta <= sum_k N_k / K. If each word is in
+    few documents, eta and alpha could otherwise rise together until all topics have all words.
+
     Args:
         word_topics: (V, K) counts.
         eta: (), the parameter so far.
     """
     n_words, n_topics = word_topics.shape
-    start = eta.double()  # ()
+    start, tokens = eta.double(), word_topics.sum(0).double()  # (), (K,)
     rises, total = _rises(word_topics, start), n_words * start
-    sizes = torch.digamma(word_topics.sum(0).double() + total).sum() - n_topics * torch.digamma(total)
+    sizes = torch.digamma(tokens + total).sum() - n_topics * torch.digamma(total)
     factor = rises / (n_words * sizes)  # ()
-    return torch.where(factor.isfinite(), (start * factor).clamp(1e-6, 1.0), start).to(eta.dtype)
+    most = (tokens.mean() / n_words).clamp(1e-6, 1.0)  # ()
+    return torch.where(factor.isfinite(), (start * factor).clamp_min(1e-6), start).minimum(most).to(eta.dtype)
 
 
 def _rises(word_topics: Tensor, eta: Tensor) -> Tensor:
