@@ -31,7 +31,7 @@ K = 20
 CORPORA = {  # the language, the largest share of the paragraphs that a word may be in, and the text
     "novel": ("zh", 0.005, "Dream of the Red Chamber, paragraphs"),
     "sanguo": ("zh", 0.005, "Romance of the Three Kingdoms, paragraphs"),
-    "moby": ("en", 0.005, "Moby-Dick, paragraphs"),
+    "moby": ("en", 0.005, "Moby-Dick, four sentences at a time"),
     "shakespeare": ("en", 0.02, "plays of Shakespeare, speeches (tinyshakespeare)"),
 }
 HEAD = """# Novels and plays without their common words
@@ -40,8 +40,7 @@ Paragraphs of a novel are short, and without common words nearly all words are r
 topic a large part of everything ([docs/shares.md](../docs/shares.md)). Words are in at least 5 paragraphs, and in at
 most .5 % of them (2 % of the speeches). K is 20, the seed is 0, and all settings are the defaults; "published" stands
 for `as_published`, and "even shares" for `learn_shares=False`. `python benchmarks/novels.py FILES` writes this page.
-The texts are public domain and not in the repository. The row "ETM even shares" of "novel" has 3,435 words, and the
-others have 3,454, which an earlier version of the tokenizer found.
+The texts are public domain and not in the repository.
 
 - largest: the largest mean share of a topic. main topic: the largest part of the documents that have the same main
   topic.

@@ -221,7 +221,7 @@ def test_steps_find_the_parameter_of_drawn_topics(eta):
     assert eta_step(torch.zeros(5, 2), torch.tensor(0.01)) > 0
 
 
-def test_a_prior_of_the_topics_has_no_more_tokens_than_they_have():
+def test_a_prior_has_no_more_tokens_than_its_topic():
     counts = torch.full((400, 10), 0.2)  # all words are as frequent in all topics, so that eta would rise to its bound
     found = torch.tensor(0.01)
     for _ in range(200):

@@ -96,7 +96,7 @@ def shares_by_single_documents(topics, counts, tokens=2.0):
 
 
 @pytest.mark.parametrize("name", LIMITED)
-def test_after_training_no_share_is_far_beyond_what_the_words_explain(name):
+def test_no_share_is_far_beyond_what_the_words_explain(name):
     model = copy.deepcopy(short_fit(name))
     network, reader = model.network_, BatchReader.of(SMALL, 100, CPU)
     topics = network.decoder.beta_t().detach().double().numpy().T
