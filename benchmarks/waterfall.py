@@ -65,8 +65,8 @@ epochs shows the memory of each step, and the time of all steps but training.
 The pages were measured before words were ranked and topics compared in blocks. From the run of Loom, in a process of
 its own, a page with the same data took 41.5 s and 1.78 GiB before, and 15.0 s and 1.32 GiB since then.
 
-With K=1,000 and otherwise as in the column of Loom, all takes 249 s and 2.76 GiB: training 135 s, pictures 39 s, the page
-32 s, measures 14 s, tables 11 s, positions 6 s, and inference 4 s.
+With K=1,000 and otherwise as in the column of Loom, all takes 249 s and 2.76 GiB: training 135 s, pictures 39 s, the
+page 32 s, measures 14 s, tables 11 s, positions 6 s, and inference 4 s.
 
 """
 HEAD = """# From a file of texts to the page of its topics
@@ -324,7 +324,7 @@ def main() -> None:
         "--option", action="append", default=[], help="further options of train, such as '--no-explorer'"
     )
     parser.add_argument("--table", action="store_true", help="only write the page, from the stored results")
-    parser.add_argument("--fresh", action="store_true", help="forget the stored results of these corpora with these topics")
+    parser.add_argument("--fresh", action="store_true", help="forget the results of these corpora and topics")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.job:
