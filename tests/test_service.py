@@ -167,7 +167,9 @@ def test_pages_have_every_document_once(client, run, query):
     theta, empty = tl.Topics.from_run(run).documents.theta, tl.Topics.from_run(run).documents.empty
     rows, after = [], ""
     while True:
-        answer = client.get(f"/api/documents?{query}&limit=7{after}").json()
+        found = client.get(f"/api/documents?{query}&limit=7{after}")
+        assert found.status_code == 200, found.text
+        answer = found.json()
         assert answer["documents"]
         rows += [each["row"] for each in answer["documents"]]
         if answer["next"] is None:
