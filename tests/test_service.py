@@ -50,7 +50,7 @@ from topicloom.service.live import Live, PageKey  # noqa: E402
 JSON = {"content-type": "application/json"}
 TOKEN = "a-token-of-some-length"
 HOSTILE = "<script>alert(1)</script> the dog's bank \x00 \u202e ' OR 1=1 --"
-LIMITS = Limits(body=20_000, texts=50, characters=5_000, seconds=1.0)
+LIMITS = Limits(body=20_000, texts=50, characters=5_000)
 FAST = ("--model", "gsm", "--epochs", 2, "--quiet", "--monitor", "none")
 
 
