@@ -285,7 +285,7 @@ def compiled_loss(network: GaussianNetwork, batch: Batch) -> tuple[Loss, Tensor]
     is_covered = (
         (type(encoder), type(head), type(prior), type(decoder))
         == (BagEncoder, GaussianHead, NormalPrior, MixtureDecoder)
-        and encoder.reads == "counts"
+        and encoder.reads in ("counts", "both")
         and encoder.activation == "softplus"
         and encoder.hidden is not None
         and not encoder.deeper
@@ -315,6 +315,7 @@ def compiled_loss(network: GaussianNetwork, batch: Batch) -> tuple[Loss, Tensor]
     if not can_compile():
         return None
     values = encoder.word_values(batch, network.generator)  # (N,)
+    rest = encoder.sums_without_words(batch, network.generator)  # (B, H) or (H,)
     rate = encoder.output_dropout
     drawn = values.new_ones(batch.n_docs, encoder.hidden.out_features)  # (B, H)
     drawn = torch.rand(drawn.shape, generator=network.generator) if rate else drawn
@@ -326,7 +327,7 @@ def compiled_loss(network: GaussianNetwork, batch: Batch) -> tuple[Loss, Tensor]
     centre = head.prior_log_var + head.start  # (K,)
     weights = GaussianWeights(
         first=encoder.weight,
-        first_bias=encoder.bias,
+        first_rest=rest.expand(batch.n_docs, -1),
         hidden=encoder.hidden.weight,
         hidden_bias=encoder.hidden.bias,
         mean=head.mean.weight,

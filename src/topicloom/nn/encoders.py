@@ -152,15 +152,20 @@ class BagEncoder(nn.Module):
             batch: B documents.
             generator: draws the dropout. None, outside training, turns dropout off.
         """
-        sums: Tensor = self.bias
-        if self.weight is not None:
-            sums = bag_product(self.weight, self.word_values(batch, generator), batch.own_counts) + sums
-        if self.of_vectors is not None:
-            rate = _WITHOUT_VECTOR if self.reads == "both" else 0.0
-            vectors = F.normalize(batch.fields["vectors"], dim=1)  # (B, E); a zero vector stays zero
-            kept = dropout(torch.ones_like(vectors[:, :1]), rate, generator) > 0  # (B, 1)
-            sums = (vectors * kept) @ self.of_vectors + sums
-        return sums
+        values = None if self.weight is None else self.word_values(batch, generator)  # (N,)
+        sums = self.sums_without_words(batch, generator)
+        if self.weight is None or values is None:
+            return sums
+        return bag_product(self.weight, values, batch.own_counts) + sums
+
+    def sums_without_words(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
+        """Return C e + b, (B, H), or b, (H,), without vectors. The arguments are those of `first_sums`."""
+        if self.of_vectors is None:
+            return self.bias
+        rate = _WITHOUT_VECTOR if self.reads == "both" else 0.0
+        vectors = F.normalize(batch.fields["vectors"], dim=1)  # (B, E); a zero vector stays zero
+        kept = dropout(torch.ones_like(vectors[:, :1]), rate, generator) > 0  # (B, 1)
+        return torch.addmm(self.bias, vectors * kept, self.of_vectors)
 
     def word_values(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Return x at the non-zeros of the documents' own counts, (N,). The arguments are those of `first_sums`."""

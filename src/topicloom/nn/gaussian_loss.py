@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .execution import NUMBERS_BETWEEN_ARRAYS, arrays_of, compiled, exponential, logarithm
+from .execution import arrays_of, compiled, exponential, logarithm
 from .sparse import (
     Array,
     SparseCounts,
@@ -37,7 +37,7 @@ class GaussianWeights:
     """
 
     first: Tensor  # (V, H) weights of the embedding-bag
-    first_bias: Tensor  # (H,)
+    first_rest: Tensor  # (B, H) the part of the first layer that words do not give: the bias, and that of vectors
     hidden: Tensor  # (H, H)
     hidden_bias: Tensor  # (H,)
     mean: Tensor  # (K, H)
@@ -101,9 +101,9 @@ class _GaussianLoss(torch.autograd.Function):
     def forward(ctx: Any, batch: GaussianBatch, *given: Tensor) -> tuple[Tensor, ...]:
         w, counts, words = GaussianWeights(*given), batch.counts, batch.words
         n_docs, n_latent = batch.noise.shape
-        first = w.first_bias.new_empty(n_docs, len(w.first_bias))  # (B, H)
+        first = torch.empty_like(w.first_rest, memory_format=torch.contiguous_format)  # (B, H)
         _loop(_first_layer_loop, _first_layer_example)(
-            *arrays_of(words.offsets, words.indices, batch.values, w.first, w.first_bias, first)
+            *arrays_of(words.offsets, words.indices, batch.values, w.first, w.first_rest, first)
         )
         hidden = torch.addmm(w.hidden_bias, first, w.hidden.mT)  # (B, H)
         dropped = torch.empty_like(hidden)  # (B, H)
@@ -147,14 +147,14 @@ class _GaussianLoss(torch.autograd.Function):
             *arrays_of(batch.drawn, hidden, of_dropped, of_hidden, of_hidden_bias), batch.rate
         )
         of_weight, of_first = of_hidden.mT @ first, of_hidden @ w.hidden  # (H, H), (B, H)
-        of_bag, of_first_bias = torch.zeros_like(w.first), torch.zeros_like(w.first_bias)
+        of_bag = torch.zeros_like(w.first)
         _loop(_first_gradient_loop, _first_gradient_example)(
-            *arrays_of(words.offsets, words.indices, batch.values, first, of_first, of_bag, of_first_bias)
+            *arrays_of(words.offsets, words.indices, batch.values, first, of_first, of_bag)
         )
         of_mean, of_spread = of_heads.split(len(w.mean))
         rows = of_rows.unbind()  # mean_scale, mean_shift, spread_scale, spread_shift, factor, logits
         return (
-            None, of_bag, of_first_bias, of_weight, of_hidden_bias, of_mean, of_spread, *rows[:4], rows[4].sum(),
+            None, of_bag, of_first, of_weight, of_hidden_bias, of_mean, of_spread, *rows[:4], rows[4].sum(),
             rows[5], of_beta,
         )  # fmt: skip
 
@@ -201,13 +201,13 @@ def _head(w: GaussianWeights, batch: GaussianBatch) -> tuple[Tensor, ...]:
     )  # fmt: skip
 
 
-def _first_layer_loop(offsets: Array, words: Array, values: Array, weight: Array, bias: Array, first: Array) -> None:
-    """Write softplus(W x + b) to `first` (B, H)."""
-    n_units = len(bias)
+def _first_layer_loop(offsets: Array, words: Array, values: Array, weight: Array, rest: Array, first: Array) -> None:
+    """Write softplus(W x + rest) to `first` (B, H)."""
+    n_units = first.shape[1]
     for doc in range(len(first)):
-        row = first[doc]
+        row, of_rest = first[doc], rest[doc]
         for j in range(n_units):
-            row[j] = bias[j]
+            row[j] = of_rest[j]
         for i in range(offsets[doc], offsets[doc + 1]):
             value, of_word = values[i], weight[words[i]]
             for j in range(n_units):
@@ -221,7 +221,7 @@ def _first_layer_loop(offsets: Array, words: Array, values: Array, weight: Array
 def _first_layer_example() -> tuple[Any, ...]:
     """Return arguments of `_first_layer_loop` for one document of one word, and one unit."""
     table = np.ones((1, 1), np.float32)
-    return np.array([0, 1]), np.zeros(1, np.int64), table[0], table, table[0], table.copy()
+    return np.array([0, 1]), np.zeros(1, np.int64), table[0], table, table, table.copy()
 
 
 def _hidden_layer_loop(drawn: Array, hidden: Array, dropped: Array, rate: float) -> None:
@@ -395,18 +395,15 @@ def _layer_gradient_example() -> tuple[Any, ...]:
 
 
 def _first_gradient_loop(
-    offsets: Array, words: Array, values: Array, first: Array, of_first: Array, of_weight: Array, of_bias: Array
+    offsets: Array, words: Array, values: Array, first: Array, of_first: Array, of_weight: Array
 ) -> None:
-    """Add the gradients of the embedding-bag to `of_weight` (V, H) and `of_bias` (H,)."""
-    n_units = len(of_bias)
-    grads = np.zeros(n_units + 2 * NUMBERS_BETWEEN_ARRAYS, np.float32)
-    grads = grads[NUMBERS_BETWEEN_ARRAYS:-NUMBERS_BETWEEN_ARRAYS]
+    """Replace the gradient of softplus by that of its input, `of_first` (B, H), and add to `of_weight` (V, H)."""
+    n_units = first.shape[1]
     for doc in range(len(first)):
-        row, grad = first[doc], of_first[doc]
+        row, grads = first[doc], of_first[doc]
         for j in range(n_units):
             above = row[j] if not row[j] > np.float32(87) else np.float32(87)
-            grads[j] = grad[j] * (1 - exponential(-above))
-            of_bias[j] += grads[j]
+            grads[j] *= 1 - exponential(-above)
         for i in range(offsets[doc], offsets[doc + 1]):
             value, of_word = values[i], of_weight[words[i]]
             for j in range(n_units):
@@ -416,4 +413,4 @@ def _first_gradient_loop(
 def _first_gradient_example() -> tuple[Any, ...]:
     """Return arguments of `_first_gradient_loop` for one document of one word, and one unit."""
     table = np.ones((1, 1), np.float32)
-    return np.array([0, 1]), np.zeros(1, np.int64), table[0], table, table, table.copy(), table[0].copy()
+    return np.array([0, 1]), np.zeros(1, np.int64), table[0], table, table.copy(), table.copy()
