@@ -159,9 +159,10 @@ def test_healthy_models_are_silent(caplog):
 
 
 def test_a_warning_names_the_setting_that_made_a_model_collapse(caplog):
-    topics, duplicates = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
+    topics, duplicates, alike = warnings_of(GSM(5, epochs=20, weight_decay=10.0, random_state=0), caplog)
     assert topics.endswith(" of 5 topics are not the main topic of any document; try `weight_decay=0.0` or `epochs=60`")
     assert " of topics share at least 8 of their 10 top words; try `weight_decay=0.0`" in duplicates
+    assert "the topics are alike: their 125 top words are only " in alike
     said = on_command_line(topics, ["--epochs", "--set"])
     assert said.endswith("; try --set weight_decay=0.0 or --epochs 60")
 
@@ -182,7 +183,10 @@ def test_more_topics_than_documents_give_a_warning(caplog):
     assert warnings_of(GSM(2, epochs=1, random_state=0), caplog, PLANTED.corpus[:2]) == []
 
 
-HEALTHY = {"epoch": 30, "active_topics": 5, "largest_share": 0.3, "duplicate_topics": 0, "frequent_mass": 0.3}
+HEALTHY = {
+    "epoch": 30, "active_topics": 5, "largest_share": 0.3, "duplicate_topics": 0, "topic_diversity": 0.9,
+    "frequent_mass": 0.3,
+}  # fmt: skip
 
 
 def advice(model, **row):
@@ -193,12 +197,13 @@ def advice(model, **row):
 def test_advice_names_settings_that_the_model_has(model):
     assert advice(model) == []
     collapsed = {"kl_per_dimension": [0.0] * 5, "active_units_by_divergence": 0, "active_topics": 1}
-    sentences = advice(model, **collapsed, duplicate_topics=3, frequent_mass=0.9)
-    assert len(sentences) == 4
+    sentences = advice(model, **collapsed, duplicate_topics=3, topic_diversity=0.2, frequent_mass=0.9)
+    assert len(sentences) == 5
     starts = (
         "posterior collapse: only 0 of 5",
         "4 of 5 topics are no",
         "3 pairs",
+        "the topics are alike: their 125 top words are only 25 different ones",
         "the 50 most frequent words have 90",
     )
     for sentence, start in zip(sentences, starts, strict=True):
@@ -212,6 +217,14 @@ def test_advice_names_settings_that_the_model_has(model):
         for name, value in advised:
             option = {"n_topics": "--topics ", "epochs": "--epochs "}.get(name, f"--set {name}=")
             assert option + value in options
+
+
+def test_topics_are_alike_only_if_the_vocabulary_allows_more_words():
+    many = watch(n_docs=500, n_words=250, n_topics=100)  # 250 words can be a tenth of 2,500 top words
+    healthy = HEALTHY | {"active_topics": 100}
+    assert not list(many.advice(GSM(100), healthy | {"topic_diversity": 0.04}))
+    (said,) = many.advice(GSM(100), healthy | {"topic_diversity": 0.02})
+    assert said.startswith("the topics are alike: their 2,500 top words are only 50 different ones; try ")
 
 
 def test_advice_comes_back_to_the_defaults_first():

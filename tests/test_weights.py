@@ -44,7 +44,8 @@ def test_the_weight_of_a_discrepancy_is_in_the_plan(kind, name, default):
 @pytest.mark.parametrize(("learn_shares", "factor"), [(True, 0.5), (False, 2)])
 @pytest.mark.parametrize(("kind", "name"), [(WLDA, "mmd_weight"), (BATM, "critic_weight")])
 def test_the_collapse_watch_knows_these_weights(kind, name, learn_shares, factor):
-    row = {"epoch": 60, "active_topics": 2, "largest_share": 0.3, "duplicate_topics": 0, "frequent_mass": 0.3}
+    row = {"epoch": 60, "active_topics": 2, "largest_share": 0.3, "frequent_mass": 0.3}
+    row |= {"duplicate_topics": 0, "topic_diversity": 0.9}
     model = kind(5, learn_shares=learn_shares)
     watch = CollapseWatch.of(model.build_reader(CORPUS, _State()), CORPUS.counts.sum(axis=0), 5)
     (sentence,) = watch.advice(model, row)

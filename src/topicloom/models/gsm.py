@@ -211,7 +211,7 @@ class GSM(VariationalTopicModel):
         if (
             self.construction != "softmax"
             and not self.learn_shares
-            and sign.kind in ("unused topics", "duplicate topics")
+            and sign.kind in ("unused topics", "duplicate topics", "similar topics")
         ):
             helpful.pop("epochs", None)  # the prior leaves later topics next to nothing, however long training is
         return helpful

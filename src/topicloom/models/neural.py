@@ -496,7 +496,8 @@ class NeuralTopicModel(TopicModel):
             helpful["patience"] = 2 * self.patience
         if sign.kind == "frequent words":
             return {"background": True} | helpful
-        if sign.kind == "duplicate topics" and type(self).min_diversity > 0:  # other models are better without the term
+        are_alike = sign.kind in ("duplicate topics", "similar topics")
+        if are_alike and type(self).min_diversity > 0:  # other models are better without the term
             return {"min_diversity": round((1 + self.min_diversity) / 2, 2)} | helpful
         return helpful
 

@@ -29,7 +29,13 @@ from .batches import BatchReader
 # Signs of failing training. The loop and the collapse watch find them, and a model names remedies.
 
 CollapseKind = Literal[
-    "few documents", "idle dimensions", "unused topics", "one large topic", "duplicate topics", "frequent words"
+    "few documents",
+    "idle dimensions",
+    "unused topics",
+    "one large topic",
+    "duplicate topics",
+    "similar topics",
+    "frequent words",
 ]
 
 
@@ -91,6 +97,8 @@ _FEWEST_DOCUMENTS_PER_TOPIC, _FEWEST_WORDS = 5, 200
 # The share from which a topic is said to be large, and the same as a multiple of equal shares. In ten topics whose
 # shares fall as rank to the power of -1.5, the first has half of the text.
 _LARGE_SHARE, _LARGE_MULTIPLE = 0.3, 5
+# Topics are said to be similar if their diversity is below this share of the highest one that the vocabulary allows.
+_LEAST_DIVERSITY = 0.3
 _N_FREQUENT = 50  # the number of most frequent words whose weight is measured
 
 
@@ -293,6 +301,12 @@ class CollapseWatch:
         if n_pairs:
             pairs = "1 pair of topics shares" if n_pairs == 1 else f"{n_pairs} pairs of topics share"
             yield f"{pairs} at least 8 of their 10 top words; {remedies('duplicate topics', fewer)}"
+        n_tops, diversity = TOP_WORDS * n_topics, row["topic_diversity"]
+        if n_words >= _FEWEST_WORDS and diversity < _LEAST_DIVERSITY * min(1, n_words / n_tops):
+            yield (
+                f"the topics are alike: their {n_tops:,} top words are only {round(diversity * n_tops):,} different "
+                f"ones; {remedies('similar topics', fewer)}"
+            )
         if n_words >= _FEWEST_WORDS and row["frequent_mass"] > (1 + (usual := self._frequent_share())) / 2:
             yield (
                 f"the {_N_FREQUENT} most frequent words have {row['frequent_mass']:.0%} of the topics' weight and make "
