@@ -90,10 +90,33 @@ def test_loss_curve_compares_epochs_at_full_weight():
     assert panels(figures.loss_curve(steady)) == [["loss", "reconstruction"], ["divergence"]]
 
 
-def test_quality_curve_says_what_c_v_rewards():
-    history = rows("c_v", "c_npmi")
-    assert "C_v is also high for rare words that never occur together" in said(figures.quality_curve(history))[1]
-    assert "C_v" not in said(figures.quality_curve(rows("c_npmi")))[1]
+def test_loss_curve_compares_fits_of_other_weights():
+    history = [row | {"divergence_weight": 0.25, "n_topics": 9} for row in rows("loss", "reconstruction", "divergence")]
+    figure = figures.loss_curve(history)
+    assert panels(figure) == [["reconstruction + divergence", "reconstruction"], ["loss"], ["divergence"]]
+    assert figure.axes[0].lines[0].get_ydata().tolist() == [20.0, 10.0, 20 / 3]
+    assert "a weight of 0.25" in said(figure)[1]
+    assert "events" not in said(figure)[1]
+    without = [{name: value for name, value in row.items() if name != "divergence"} for row in history]
+    assert panels(figures.loss_curve(without)) == [["loss", "reconstruction"]]
+
+
+def test_quality_curve_says_what_misleads_in_a_measure():
+    titles, note = said(figures.quality_curve(rows("c_v", "c_npmi")))
+    assert "C_v is also high for rare words that never occur together" in note
+    assert all("occur in the same documents" in title for title in titles)
+    (title,), note = said(figures.quality_curve(rows("c_w2v")))
+    assert "similar word vectors" in title
+    assert "C_w2v is high for any words" in note
+    assert "C_v" not in note
+
+
+@pytest.mark.parametrize("last", [2, 100, 20000])
+def test_numbers_of_epochs_are_within_the_picture(last):
+    figure = figures.loss_curve([{"epoch": epoch, "loss": 1 / epoch} for epoch in (1, last)])
+    FigureCanvasAgg(figure).draw()
+    labels = {each.get_text(): each.get_window_extent() for each in figure.axes[-1].get_xticklabels()}
+    assert labels[str(last)].x1 < figure.bbox.x1
 
 
 WATCHED = {
@@ -179,7 +202,7 @@ def test_quality_curve_has_a_panel_for_every_scale(tmp_path):
     for row in history[1::2]:
         row |= {"c_npmi": 0.1, "document_npmi": 0.2, "c_v": 0.5, "inverted_rbo": 0.9}
     figure = figures.quality_curve(history)
-    assert panels(figure) == [["document npmi", "c npmi"], ["c v"], ["topic diversity", "inverted rbo"]]
+    assert panels(figure) == [["NPMI (documents)", "C_NPMI"], ["C_v"], ["diversity", "inverted RBO"]]
     assert figure.axes[1].lines[0].get_xydata().tolist() == [[2, 0.5], [4, 0.5]]
     assert figure.axes[2].lines[0].get_xdata().tolist() == [1, 2, 3, 4]
     assert panels(figures.loss_curve(history)) == [["loss"]]

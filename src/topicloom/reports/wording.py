@@ -143,7 +143,7 @@ def term_name(name: str, language: Language) -> str:
     """Return the name of a column of the history. The terms of a user's own model have no Chinese name."""
     if name in _TERM_NAMES:
         return _TERM_NAMES[name](language)
-    return CATALOGUE[name].title_zh if language == "zh" and name in CATALOGUE else name.replace("_", " ")
+    return title_of(CATALOGUE[name], language) if name in CATALOGUE else name.replace("_", " ")
 
 
 def term_explained(name: str, language: Language) -> str:
@@ -253,13 +253,26 @@ CHANGING_LOSS = Phrase(
     "weight.",
     "损失中的权重在训练中会变，因此模型在改进时损失也可能上升；请看第一个图框来比较各轮次。点线是训练中的事件：移除备用主题，散度的权重升到最高。",
 )
+WEIGHTED_LOSS = Phrase(
+    "The loss has the divergence with a weight of {weight}. The first panel has its full weight, so that it can be "
+    "compared with fits of other weights.",
+    "损失中散度的权重是 {weight}；第一个图框中散度按全权重计算，可以与权重不同的训练比较。",
+)
 TOPICS_LEFT = Phrase("{n} topics left", "剩 {n} 个主题")
 FULL_WEIGHT = Phrase("full weight", "权重最高")
-C_V = Phrase(
-    "C_v is also high for rare words that never occur together, because they are alike in that. It can therefore fall "
-    "while topics improve; read NPMI beside it.",
-    "对于从不一起出现的罕见词，C_v 也会很高，因为它们在这一点上相似。因此主题变好时 C_v 也可能下降，请与 NPMI 一起看。",
-)
+MISLEADING = {
+    "c_v": Phrase(
+        "C_v is also high for rare words that never occur together, because they are alike in that. It can therefore "
+        "fall while topics improve; read NPMI beside it.",
+        "对于从不一起出现的罕见词，C_v 也会很高，因为它们在这一点上相似。"
+        "因此主题变好时 C_v 也可能下降，请与 NPMI 一起看。",
+    ),
+    "c_w2v": Phrase(
+        "C_w2v compares word vectors that were trained on these texts. If the texts are few, the vectors of all words "
+        "are alike, and C_w2v is high for any words.",
+        "C_w2v 比较的是用这些文本训练的词向量。文本少时，所有词的向量都相似，任何词的 C_w2v 都高。",
+    ),
+}
 COLLAPSE = Phrase(
     "Collapse means that all documents get the same topics, or that topics have the same words. A good training ends "
     "with all requested topics in use, few duplicates, and a high diversity.",
@@ -290,6 +303,10 @@ QUALITY = {
     "coherence": Phrase(
         "coherence: whether the top words of a topic occur in the same documents or passages; higher is better",
         "一致性：主题的代表词是否出现在相同的文档或片段中；越高越好",
+    ),
+    "c_w2v": Phrase(
+        "coherence: whether the top words of a topic have similar word vectors; higher is better",
+        "一致性：主题的代表词的词向量是否相近；越高越好",
     ),
     "diversity": Phrase(
         "diversity: whether topics have different top words; higher is better",

@@ -71,9 +71,10 @@ class _Panel(NamedTuple):
 def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = None, language: Language = "en") -> Figure:
     """Draw the loss and its terms by epoch. Terms differ in scale, so each has a panel of its own.
 
-    If the weights in the loss change during training, the first panel has the sum of the reconstruction and the
-    divergence with their full weights, which is minus the evidence lower bound in the variational models. Dotted lines
-    are where spare topics are removed, and where the weight of the divergence stops rising.
+    If the divergence has another weight than 1, or the loss changes during training, the first panel has the sum of the
+    reconstruction and the divergence with their full weights, which is minus the evidence lower bound in the
+    variational models. Dotted lines are where spare topics are removed, and where the weight of the divergence stops
+    rising.
 
     A term that is 0 in all epochs is left out, and so is a term with one or two values in a longer training, which
     show no course. If training has two stages, a dashed line separates them.
@@ -95,7 +96,8 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
     """
     language = label_language(language, font)
     events = _events(history, language)
-    if events:
+    weight = max((row.get("divergence_weight", 1.0) for row in history), default=1.0)
+    if events or (weight != 1 and any(row.get("divergence") for row in history)):
         history = [_with_unweighted(row) for row in history]
     found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED_TERMS)
     names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
@@ -115,7 +117,8 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 
     groups = [comparable] * bool(comparable) + [first] * bool(first) + [[name] for name in others]
     counts = any("encoder_divergence" in row for row in history)
-    changes = words.CHANGING_LOSS(language) * bool(comparable)
+    changes = words.CHANGING_LOSS(language) if events else words.WEIGHTED_LOSS(language, weight=f"{weight:.3g}")
+    changes *= bool(comparable)
     note = joined([words.LOSS(language), changes, words.COUNTING(language) * counts], language)
     return _by_epoch(history, [panel(shown) for shown in groups], note, language, font, events)
 
@@ -220,14 +223,12 @@ def quality_curve(
             axes.legend(frameon=False, fontsize=9)
 
         better = {measure.better for measure in measures}
-        higher, lower = words.QUALITY[measures[0].group](language), words.LOWER_IS_BETTER(language, label=label)
-        return _Panel([higher if better == {1} else lower], label, draw)
+        shows = words.QUALITY.get(measures[0].name, words.QUALITY[measures[0].group])
+        return _Panel([shows(language) if better == {1} else words.LOWER_IS_BETTER(language, label=label)], label, draw)
 
     panels = [panel(label, measures) for label, measures in groups.items()]
-    has_c_v = any("c_v" in row for row in history)
-    return _by_epoch(
-        history, panels, joined([words.SCALE(language), words.C_V(language) * has_c_v], language), language, font
-    )
+    misleading = [says(language) for name, says in words.MISLEADING.items() if any(name in row for row in history)]
+    return _by_epoch(history, panels, joined([words.SCALE(language), *misleading], language), language, font)
 
 
 def _draw_sign(axes: Axes, rows: Sequence[Row], measure: Measure, limit: tuple[float, str] | None) -> None:
@@ -326,19 +327,20 @@ def _place(figure: Figure, all_axes: Sequence[Axes], heads: Sequence[Text], foot
     bottom = _EDGE + note + (last.y0 - (all_axes[-1].xaxis.get_tightbbox() or last).y0) / dpi
     above = [(head.get_window_extent().y1 - axes.bbox.y1) / dpi for axes, head in zip(all_axes, heads, strict=True)]
 
-    def place(left: float) -> None:
+    def place(left: float, right: float = 0.0) -> None:
         free = height - bottom - sum(above) - _BELOW_PANEL * (len(all_axes) - 1) - _EDGE
         panel, low = free / len(all_axes), bottom
         for axes, room in zip(reversed(all_axes), reversed(above), strict=True):
-            axes.set_position((left / width, low / height, (width - _EDGE - left) / width, panel / height))
+            axes.set_position((left / width, low / height, (width - _EDGE - right - left) / width, panel / height))
             low += panel + room + _BELOW_PANEL
 
     place(_LEFT)  # because taller panels can have more numbers beside them
     beside = [axes.bbox.x0 - (axes.yaxis.get_tightbbox() or axes.bbox).x0 for axes in all_axes]
+    beyond = max(0.0, (all_axes[-1].xaxis.get_tightbbox() or last).x1 - all_axes[-1].bbox.x1)  # half of the last number
     for number, axes in enumerate(all_axes):
         power = axes.yaxis.get_offset_text()  # such as 1e6, which the numbers are multiplied by
         above[number] += power.get_window_extent().height / dpi if power.get_text() else 0.0
-    place(_EDGE + max(beside) / dpi)
+    place(_EDGE + max(beside) / dpi, beyond / dpi)
 
 
 def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Language) -> None:
