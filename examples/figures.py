@@ -53,7 +53,7 @@ def draw(folder: Path, epochs: int):
 def save(folder: Path, name: str, pages: list) -> Path:
     path = folder / f"figures-{name}.png"
     tl.figures.save(pages[0], path)
-    Image.open(path).quantize(64).save(path, optimize=True)  # 64 colours: a third of the size
+    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)  # 64 colours: a third of the size
     return path
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
@@ -71,6 +72,18 @@ def test_boxes_do_not_overlap(kind: str) -> None:
     boxes = [patch.get_window_extent() for patch in figure.axes[0].patches if type(patch).__name__ != "FancyArrowPatch"]
     assert len(boxes) >= 7
     assert not [1 for one, other in combinations(boxes, 2) if one.padded(-4).overlaps(other.padded(-4))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_box_covers_the_head_of_an_arrow(kind: str) -> None:
+    axes = tl.diagram(model(kind)).axes[0]
+    arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
+    assert len(arrows) >= 6
+    for arrow in arrows:
+        start, end = np.array(arrow.xyann), np.array(arrow.xy)
+        head = end + 0.04 * (start - end) / np.linalg.norm(start - end)
+        covered = [patch for patch in axes.patches if patch.contains_point(axes.transData.transform(head))]
+        assert not covered
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
@@ -37,6 +38,7 @@ from .style import BLACK, BLUE, GREY, fonts_for, label_language, noted, set_font
 
 Kind = Literal["data", "layer", "draw", "prior", "weights"]
 _WIDTH, _HEIGHT, _STEP, _RISE = 1.44, 0.76, 1.76, 1.16  # inches: a box, and the distances of their middles
+_ELLIPSE = 0.54 * _WIDTH, 0.56 * _HEIGHT  # the half axes of a draw
 _COLOURS = {"data": "#eeeeee", "layer": "#dbe7f3", "draw": "#fdebd0", "prior": "#ffffff", "weights": "#e3f1e1"}
 
 _DOCUMENTS = Phrase("documents x", "文档 x")
@@ -437,7 +439,7 @@ def _draw_box(axes: Any, box: _Box) -> None:
     if box.kind == "prior":
         style |= {"linestyle": "--"}
     if box.kind == "draw":
-        axes.add_patch(Ellipse((x, y), _WIDTH * 1.08, _HEIGHT * 1.12, **style))
+        axes.add_patch(Ellipse((x, y), 2 * _ELLIPSE[0], 2 * _ELLIPSE[1], **style))
     else:
         corner = (x - _WIDTH / 2 + 0.06, y - _HEIGHT / 2 + 0.06)
         shape = FancyBboxPatch(corner, _WIDTH - 0.12, _HEIGHT - 0.12, boxstyle="round,pad=0.06", **style)
@@ -475,6 +477,9 @@ def _anchor(box: _Box, other: _Box) -> tuple[float, float]:
     """Return the point of the edge of a box that an arrow to or from another box touches."""
     x, y = box.column * _STEP, box.row * _RISE
     dx, dy = other.column * _STEP - x, other.row * _RISE - y
+    if box.kind == "draw":
+        part = 1 / math.hypot(dx / _ELLIPSE[0], dy / _ELLIPSE[1])  # of the way to the other's middle
+        return x + part * dx, y + part * dy
     if abs(dx) >= 0.6 * _STEP:
         return x + (_WIDTH / 2 if dx > 0 else -_WIDTH / 2), y
     return x, y + (_HEIGHT / 2 if dy > 0 else -_HEIGHT / 2)
