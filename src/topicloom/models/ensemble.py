@@ -15,6 +15,7 @@ learned from the training documents by Minka's fixed point.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -280,11 +281,11 @@ class Ensemble(TopicModel):
     def _combined(self, topics: Sequence[Array], corpus: Corpus, device: torch.device) -> EnsembleNetwork:
         """Return the network with the topics on which the fits agree, or those of one fit if fewer than two do."""
         clusters = cluster_topics(topics, self.min_similarity)
-        least = self.min_agreement * len(topics) - 1e-9
-        kept = [each for each in clusters if len(each.members) >= max(least, 2)]
+        least = max(2, math.ceil(self.min_agreement * len(topics) - 1e-9))
+        kept = [each for each in clusters if len(each.members) >= least]
         rows = [np.mean([topics[fit][topic] for fit, topic in each.members], axis=0) for each in kept]
         usual = int(np.median([len(each) for each in topics]))
-        found = f"of {usual} topics, {len(kept)} returned in {self.min_agreement:.0%} of {len(topics)} fits"
+        found = f"of {usual} topics, {len(kept)} returned in at least {least} of {len(topics)} fits"
         advice = "try a lower `min_agreement` or `min_similarity`, or fewer topics"
         if len(kept) < 2:
             fit = most_typical(topics)
