@@ -17,7 +17,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError
 from topicloom.metrics import duplicate_topics, topic_diversity
 from topicloom.metrics.catalogue import CATALOGUE, measures_of
-from topicloom.models import GSM, LDA, NVDM, DirichletVAE, ProdLDA
+from topicloom.models import ECRTM, GSM, LDA, NVDM, DirichletVAE, ProdLDA
 from topicloom.nn.network import TopicNetwork
 from topicloom.nn.posteriors import Posterior
 from topicloom.ranking import top_words, word_scores
@@ -234,6 +234,15 @@ def test_advice_comes_back_to_the_defaults_first():
         "1 pair of topics shares at least 8 of their 10 top words; "
         f"try `background=True`, `learning_rate=0.01`, `min_diversity={diversity}` or `epochs=60`"
     )
+
+
+def test_advice_names_the_start_and_the_norm_first():
+    idle = {"kl_per_dimension": [0.0] * 5, "active_units_by_divergence": 0}
+    (said,) = advice(GSM(5, background=False, code_norm="none", start="random"), **idle)
+    assert "; try `start='clusters'`, `code_norm='mean'`, `background=True`" in said
+    (said,) = advice(ECRTM(5), **idle)  # whose defaults are those of its paper
+    assert "start" not in said
+    assert "code_norm" not in said
 
 
 @pytest.mark.parametrize(("n_docs", "length", "warns"), [(99, 1000, True), (98, 1000, False), (99, 100, False)])

@@ -111,8 +111,8 @@ _NOT_CHANGED_IN_PLACE = (
 )  # fmt: skip
 # Settings that can make training fail. Messages name them in this order.
 _SUSPECTS = (
-    "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size", "alpha", "eta",
-    "kl_weight", "mmd_weight", "critic_weight", "learning_rate", "min_diversity",
+    "start", "code_norm", "background", "prior", "input_dropout", "weight_decay", "latent_size", "embedding_size",
+    "alpha", "eta", "kl_weight", "mmd_weight", "critic_weight", "learning_rate", "min_diversity",
 )  # fmt: skip
 # The words and their columns, by network. They are kept outside the model, because inference must not change it.
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
