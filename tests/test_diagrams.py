@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[type[tl.NeuralTopicModel], dict[str, Any], list[str]]] = 
     "GSM": (tl.GSM, {"latent_size": 5}, ["prior N(0, I)", "θ = softmax(W z + b)", "KL"]),
     "GSB": (tl.GSM, {"construction": "stick_breaking", "latent_size": 5}, ["θ: stick-breaking", "W (3, 5)"]),
     "RSB": (tl.GSM, {"construction": "recurrent", "latent_size": 5}, ["θ: stick-breaking", "h: A (5, 5)"]),
+    "MLP": (tl.GSM, {"decoder": "mlp", "decoder_size": 13}, ["(3, 13)", "softmax(h B + b)", "weights B", "(13, V)"]),
     "NVDM": (tl.NVDM, {}, ["softmax(z B + b)", "KL"]),
     "ETM": (tl.ETM, {"embedding_size": 7}, ["β = softmax(α ρᵀ)", "(47, 7)", "(3, 7)"]),
     "WLDA": (tl.WLDA, {"noise": 0.25}, ["0.75 θ + 0.25 η", "prior Dir(α)", "MMD"]),

@@ -60,6 +60,7 @@ _SCALES = Phrase("Weibull scales λ", "韦布尔尺度 λ")
 _PRESENT = Phrase("which topics: b", "含哪些主题：b")
 _GRADIENT = Phrase("gradient: {estimator}", "梯度：{estimator}")
 _TOPICS = Phrase("topics β", "主题 β")
+_LAST_WEIGHTS = Phrase("weights B", "权重 B")
 _WORD_VECTORS = Phrase("word vectors ρ", "词向量 ρ")
 _TOPIC_VECTORS = Phrase("topic vectors α", "主题向量 α")
 _TOPIC_GAUSSIANS = Phrase("topics as Gaussians", "主题的高斯分布")
@@ -355,10 +356,11 @@ def _sketch_decoder(sketch: _Sketch, decoder: Decoder, theta: str, column: float
 def _sketch_topics(sketch: _Sketch, topics: TopicLogits, formula: str, column: float) -> None:
     language = sketch.language
     symbol = "β" if formula == "θ β" else "B"
-    shape = _shape("K" if not formula.startswith("softmax(h") else topics.deviations().shape[1], "V")
+    of_hidden = formula.startswith("softmax(h")  # the rows belong to hidden units, and not to topics
+    shape = _shape(topics.deviations().shape[1] if of_hidden else "K", "V")
     if not isinstance(topics, EmbeddedTopics):
         learned = "β = softmax(W)" if symbol == "β" else "B"
-        title = _TOPICS(language) if symbol == "β" else _TOPICS(language).replace("β", "B")
+        title = _LAST_WEIGHTS(language) if of_hidden else _TOPICS(language).replace("β", symbol)
         sketch.box("topics", column, -1.2, title, learned if symbol == "β" else "", shape, kind="weights")
         sketch.edges.append(_Edge("topics", "words"))
         return
