@@ -90,6 +90,17 @@ def test_loss_curve_compares_epochs_at_full_weight():
     assert panels(figures.loss_curve(steady)) == [["loss", "reconstruction"], ["divergence"]]
 
 
+def test_a_weight_of_another_stage_is_no_event():
+    history = [row | {"divergence_weight": 0.05, "stage": "pretraining"} for row in rows("loss", "reconstruction")]
+    history += [row | {"epoch": 3 + row["epoch"], "divergence_weight": 1.0, "stage": "training"} for row in history]
+    history = [row | {"divergence": 2.0} for row in history]
+    figure = figures.loss_curve(history)
+    assert panels(figure)[0] == ["reconstruction + divergence", "reconstruction"]
+    assert not [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
+    assert "weights in the loss change" in said(figure)[1]
+    assert "Dotted" not in said(figure)[1]
+
+
 def test_loss_curve_compares_fits_of_other_weights():
     history = [row | {"divergence_weight": 0.25, "n_topics": 9} for row in rows("loss", "reconstruction", "divergence")]
     figure = figures.loss_curve(history)

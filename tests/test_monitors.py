@@ -216,12 +216,17 @@ def test_vectors_of_the_same_texts_judge_topics():
         tl.GSM(3, epochs=1).fit(PLANTED, monitor=["c_w2v"])
 
 
-def test_the_history_says_how_many_topics_are_left():
-    history = tl.GSM(3, epochs=10, random_state=0).fit(PLANTED).history_
+@pytest.mark.parametrize("kind", [tl.GSM, tl.Loom])
+def test_the_history_says_how_many_topics_are_left(kind):
+    history = kind(3, epochs=20, random_state=0).fit(PLANTED).history_
     left = [row["n_topics"] for row in history]
     assert left[0] > 3 == left[-1]
     assert left == sorted(left, reverse=True)
-    assert "n_topics" not in tl.GSM(3, epochs=1, spare_topics=0).fit(PLANTED).history_[0]
+    watched = [row for row in history if "kl_per_dimension" in row]
+    assert len({len(row["kl_per_dimension"]) for row in watched}) > 1
+    assert all(row["n_topics"] == len(row["kl_per_dimension"]) for row in watched)
+    without = kind(3, epochs=2, spare_topics=0, random_state=0).fit(PLANTED).history_
+    assert not [row for row in without if "n_topics" in row]
 
 
 def test_c_v_is_high_for_words_that_never_meet():

@@ -249,9 +249,12 @@ LOSS = Phrase(
 )
 CHANGING_LOSS = Phrase(
     "The weights in the loss change during training, so it may rise although the model improves; compare epochs by the "
-    "first panel. Dotted lines are events: the removal of spare topics, and the end of the rise of the divergence's "
-    "weight.",
-    "损失中的权重在训练中会变，因此模型在改进时损失也可能上升；请看第一个图框来比较各轮次。点线是训练中的事件：移除备用主题，散度的权重升到最高。",
+    "first panel.",
+    "损失中的权重在训练中会变，因此模型在改进时损失也可能上升；请看第一个图框来比较各轮次。",
+)
+EVENTS = Phrase(
+    "Dotted lines are events: the removal of spare topics, and the end of the rise of the divergence's weight.",
+    "点线是训练中的事件：移除备用主题，散度的权重升到最高。",
 )
 WEIGHTED_LOSS = Phrase(
     "The loss has the divergence with a weight of {weight}. The first panel has its full weight, so that it can be "

@@ -285,9 +285,12 @@ class LoomNetwork(GSMNetwork):
                 self.counting.topics()  # computed once, because the next pass may read them several times
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        n_spare = self.counting.pruning.n_spare
         if self.counting.started:
-            return {"concentration": float(self.counting.alpha.sum())}
-        changes = super().adapt(row)
+            left = {"n_topics": len(self.counting.alpha)} if n_spare else {}
+            return left | {"concentration": float(self.counting.alpha.sum())}
+        left = {"n_topics": self.counting.pruning.n_topics + n_spare} if n_spare else {}
+        changes = left | super().adapt(row)
         if self.counting.is_stream:
             is_pretrained = bool(self.steps >= _PRETRAINING_STEPS_OF_STREAM)
         else:

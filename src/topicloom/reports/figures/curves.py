@@ -96,8 +96,8 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
     """
     language = label_language(language, font)
     events = _events(history, language)
-    weight = max((row.get("divergence_weight", 1.0) for row in history), default=1.0)
-    if events or (weight != 1 and any(row.get("divergence") for row in history)):
+    weights = {row.get("divergence_weight", 1.0) for row in history}
+    if events or (weights != {1.0} and any(row.get("divergence") for row in history)):
         history = [_with_unweighted(row) for row in history]
     found = dict.fromkeys(name for row in history for name in row if name not in _NOT_LOSSES | _REPEATED_TERMS)
     names = [name for name in found if name == "loss" or any(row.get(name) for row in history)]
@@ -117,9 +117,11 @@ def loss_curve(history: Sequence[Row], *, font: str | PathLike[str] | None = Non
 
     groups = [comparable] * bool(comparable) + [first] * bool(first) + [[name] for name in others]
     counts = any("encoder_divergence" in row for row in history)
-    changes = words.CHANGING_LOSS(language) if events else words.WEIGHTED_LOSS(language, weight=f"{weight:.3g}")
-    changes *= bool(comparable)
-    note = joined([words.LOSS(language), changes, words.COUNTING(language) * counts], language)
+    weight = f"{max(weights, default=1.0):.3g}"
+    is_changing = events or len(weights) > 1
+    weighed = words.CHANGING_LOSS(language) if is_changing else words.WEIGHTED_LOSS(language, weight=weight)
+    says = [weighed * bool(comparable), words.EVENTS(language) * bool(events), words.COUNTING(language) * counts]
+    note = joined([words.LOSS(language), *says], language)
     return _by_epoch(history, [panel(shown) for shown in groups], note, language, font, events)
 
 
@@ -134,7 +136,9 @@ def _events(history: Sequence[Row], language: Language) -> dict[float, str]:
     events: dict[float, list[str]] = {}
     weights = [row.get("divergence_weight", 0.0) for row in history]
     if weights and weights[0] < max(weights):
-        events.setdefault(history[weights.index(max(weights))]["epoch"] - 0.5, []).append(words.FULL_WEIGHT(language))
+        place = history[weights.index(max(weights))]["epoch"] - 0.5
+        if place not in _boundaries(history):  # a new stage may have another weight without a rise
+            events.setdefault(place, []).append(words.FULL_WEIGHT(language))
     for before, row in pairwise(history):
         if row.get("n_topics", 0) < before.get("n_topics", 0):
             events.setdefault(row["epoch"] + 0.5, []).append(words.TOPICS_LEFT(language, n=row["n_topics"]))
