@@ -490,6 +490,7 @@ class _Stderr(logging.Handler):
 
 def log_to_stderr(quiet: bool, options: list[str]) -> None:
     logger.handlers = [_Stderr(options)]
+    logger.propagate = bool(logging.root.handlers)  # an encoder's module that sets up logging would repeat each line
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
 
 

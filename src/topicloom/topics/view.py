@@ -172,7 +172,8 @@ class Topics:
 
         topics, corpus, documents = read_whole([find_model(run) / CONFIG], read)
         corpus = replace(corpus, tokenizer=with_allowed(corpus.tokenizer, allow))
-        corpus, given = with_encoder(corpus, encoder, allow), None if encoder is None else corpus.encoder
+        corpus = with_encoder(corpus, encoder, allow)
+        given = None if encoder is None else corpus.encoder or encoder
         view = cls.__new__(cls)
         view._set(partial(load_model_of, topics, run.absolute(), device, allow, given), topics, corpus, documents)
         view._run = run.absolute()
