@@ -110,6 +110,16 @@ def test_zero_vectors_lend_and_borrow_nothing():
     assert not (DocumentExpansion(CORPUS.counts, only_zero, 5, 20).of_training(CORPUS).counts - CORPUS.counts).nnz
 
 
+def test_more_neighbours_than_documents_are_all_documents():
+    most = DocumentExpansion(CORPUS.counts, CORPUS.vectors, n_neighbours=10**12, n_tokens=20)
+    every = DocumentExpansion(CORPUS.counts, CORPUS.vectors, n_neighbours=len(COUNTS), n_tokens=20)
+    for found, expected in (
+        (most.of_training(CORPUS), every.of_training(CORPUS)),
+        (most.of_new(NEW), every.of_new(NEW)),
+    ):
+        np.testing.assert_array_equal(found.counts.toarray(), expected.counts.toarray())
+
+
 def test_vectors_in_another_order_are_noticed(caplog):
     rng = np.random.default_rng(0)
     orders = [np.arange(len(COUNTS)), *(rng.permutation(len(COUNTS)) for _ in range(20))]

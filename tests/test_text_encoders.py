@@ -107,6 +107,10 @@ def test_a_name_imports_a_function_an_object_or_a_class(tmp_path, monkeypatch):
         assert encoder.name == f"named_encoder:{name}"
     with pytest.raises(InputError, match="the module 'named_encoder' has no 'none'"):
         TextEncoder.of("named_encoder:none")
+    assert TextEncoder.of(Counting).encode(["cat"]).tolist() == TextEncoder.of(Counting()).encode(["cat"]).tolist()
+    (tmp_path / "needs_path.py").write_text("class Own:\n    def __init__(self, path):\n        pass\n", "utf-8")
+    with pytest.raises(InputError, match=r"needs_path:Own is a class, of which no object .* argument: 'path'; give"):
+        TextEncoder.of("needs_path:Own")
 
 
 @pytest.mark.parametrize(
@@ -114,6 +118,7 @@ def test_a_name_imports_a_function_an_object_or_a_class(tmp_path, monkeypatch):
     [
         (7, "`encoder` is 7; give sentence-transformers:NAME_OR_DIRECTORY"),
         ("nothing", "is not the name of an encoder; write sentence"),
+        ("sentence-transformer:x/y", "is not the name of an encoder; write sentence"),
         ("model2vec:", "names no model; write model2vec:NAME_OR_DIRECTORY"),
         ("https://host/v1", "should have an address and a model, such as https://host/v1#model"),
         ("https://user:secret@host/v1#m", "no user, password or query"),
@@ -340,7 +345,12 @@ def test_files_and_frames_are_encoded(tmp_path):
         assert (tmp_path / "out" / "texts.utf8").exists() == texts
     frame = pd.DataFrame({"text": ["the cat", "a dog"]})
     np.testing.assert_array_equal(Corpus.from_frame(frame, encoder=by_words, **OPEN).vectors, expected)
+    np.testing.assert_array_equal(Corpus.from_frame(frame, vectors=expected, **OPEN).vectors, expected)
+    with pytest.raises(InputError, match=r"`label` is \['a', 'b'\]; give the name of a column"):
+        Corpus.from_frame(frame, label=["a", "b"], **OPEN)
     np.testing.assert_array_equal(Corpus.from_file(tmp_path / "two.txt", vectors=expected, **OPEN).vectors, expected)
+    with pytest.raises(InputError, match="which is a file; give a directory"):
+        Corpus.from_frame(frame, encoder=by_words, encoder_cache=tmp_path / "two.txt", **OPEN)
 
 
 def test_texts_must_be_known_and_one_source_given():
@@ -356,6 +366,13 @@ def test_texts_must_be_known_and_one_source_given():
         counts.with_vectors()
     with pytest.raises(InputError, match="2 vectors and 1 documents"):
         counts.with_vectors(np.ones((2, 2)))
+    for given, says in (
+        (np.ones((1, 0)), r"has shape \(1, 0\)"),
+        (np.ones((1, 2), complex), "cannot be read; give an"),
+        ("vectors.npy", "'vectors.npy'; read a file of vectors by topicloom.embeddings.read_document_vectors"),
+    ):
+        with pytest.raises(InputError, match=says):
+            counts.with_vectors(given)
     with pytest.raises(InputError, match="an encoder reads texts, and these are counts"):
         tl.GSM(2).fit(np.eye(4), encoder=by_words)
 

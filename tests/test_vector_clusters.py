@@ -206,7 +206,9 @@ def test_documents_without_words_or_vectors_teach_nothing():
 
 
 def test_documents_without_vectors_are_refused():
-    with pytest.raises(InputError, match="groups documents by their vectors, and these have none; give an encoder"):
+    with pytest.raises(
+        InputError, match="groups documents by their vectors, and these have none; give `encoder` or `vectors`"
+    ):
         fitted(COUNTS)
     with pytest.raises(InputError, match="vectors"):
         fitted().transform(NEW_COUNTS)

@@ -250,7 +250,7 @@ DocumentVectors = Annotated[
         "--document-vectors",
         "--vectors",
         metavar="FILE",
-        help="A .npy or .npz file with a row of numbers for each document, for models that read vectors.",
+        help="A .npy or .npz file with a vector, that is, a row of numbers, for each document.",
     ),
 ]
 Encoder = Annotated[
@@ -258,7 +258,7 @@ Encoder = Annotated[
     typer.Option(
         "--encoder",
         metavar="NAME",
-        help="What gives each text a vector, for models that read vectors: sentence-transformers:NAME, model2vec:NAME, "
+        help="What gives each text a vector: sentence-transformers:NAME, model2vec:NAME, "
         "module:function, https://host/v1#model, or auto.",
     ),
 ]

@@ -403,7 +403,7 @@ class Corpus(WithFields):
         label: str | None = None,
         timestamp: str | None = None,
         covariates: Sequence[str] = (),
-        vectors: str | None = None,
+        vectors: Any = None,
         **options: Any,
     ) -> Corpus:
         """Count the words of a column of a pandas or polars DataFrame, or of a pyarrow Table.
@@ -415,7 +415,7 @@ class Corpus(WithFields):
             label: the column with the documents' classes; by default the column label, if there is one.
             timestamp: the column with the documents' times; by default the column timestamp, if there is one.
             covariates: the columns with a number or a category for each document.
-            vectors: the column with a list of numbers in each row.
+            vectors: the column with a list of numbers in each row, or (n_docs, E) numbers, such as an array.
             options: other arguments of `from_texts`, such as `language`, `min_df` and `max_df`.
 
         Raises:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from os import PathLike
 from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
@@ -724,12 +725,17 @@ def _labels(values: Iterable[Any]) -> Sequence[str]:
 def _vectors(values: Any) -> Vectors:
     try:
         given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise ValueError("a number has an imaginary part")
         given = given if given.dtype.kind in "biuf" else np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
+        is_file = isinstance(values, str | PathLike)
         raise InputError(
-            "`vectors` cannot be read; give an (n_docs, E) array, with the same number of values for each document"
+            f"`vectors` is {brief(values)}; read a file of vectors by topicloom.embeddings.read_document_vectors"
+            if is_file
+            else "`vectors` cannot be read; give an (n_docs, E) array, with the same number of values for each document"
         ) from None
-    if given.ndim != 2:
+    if given.ndim != 2 or not given.shape[1]:
         raise InputError(f"`vectors` has shape {given.shape}; give an (n_docs, E) array")
     if not all(np.isfinite(part).all() for part in pieces(given)):
         row = int((~np.isfinite(given)).any(1).argmax())

@@ -180,7 +180,7 @@ def read_frame(
     label: str | None = None,
     timestamp: str | None = None,
     covariates: Sequence[str] = (),
-    vectors: str | None = None,
+    vectors: Any = None,
 ) -> FrameColumns:
     """Read columns of a data frame.
 
@@ -190,7 +190,7 @@ def read_frame(
         id, label, timestamp: the columns with ids, classes and times; None takes the column of that name, if the table
             has one.
         covariates: the columns with numbers or categories.
-        vectors: the column with a list of numbers in each row.
+        vectors: the column with a list of numbers in each row, or (n_docs, E) numbers.
 
     Raises:
         InputError: a column does not exist, or the texts are not strings.
@@ -203,6 +203,8 @@ def read_frame(
     def column(role: str, name: str | None) -> list[Any] | None:
         if name is None:
             return table[role].to_list() if role in present else None
+        if not isinstance(name, str):
+            raise InputError(f"`{role}` is {brief(name)}; give the name of a column")
         if name not in present:
             raise InputError(f"the data frame has no column {name!r} for `{role}`; {nearest(name, present)}")
         return list(table[name].to_list())
@@ -214,13 +216,14 @@ def read_frame(
                 f"the column {text!r} contains {brief(value)} in row {row}, which is not a text; name the column with "
                 "the texts by `text`"
             )
-    rows = None if vectors is None else column("vectors", vectors)
+    if isinstance(vectors, str):
+        vectors = [np.asarray(row) for row in column("vectors", vectors) or []]
     return FrameColumns(
         ["" if is_missing(value) else value for value in texts],
         column("id", id),
         column("label", label),
         column("timestamp", timestamp),
-        None if rows is None else [np.asarray(row) for row in rows],
+        vectors,
         {name: column("covariates", name) or [] for name in covariates},
     )
 

@@ -56,7 +56,8 @@ def read_document_vectors(path: str | Path) -> Vectors:
         raise InputError(f"{file} cannot be read: {error.strerror}; correct that, and try again") from None
     except _FAULTS:
         raise InputError(
-            f"{file} cannot be read as an array of numbers; save the vectors with numpy.save, one row for each document"
+            f"{file} cannot be read as an array of numbers; save the vectors with numpy.save, as one array of float32 "
+            "with a row for each document"
         ) from None
     if array.ndim != 2 or array.shape[1] == 0:
         raise InputError(f"{file} has an array of shape {array.shape}; save one row of numbers for each document")

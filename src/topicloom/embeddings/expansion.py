@@ -151,14 +151,19 @@ class DocumentExpansion:
     def _index(self) -> VectorIndex:
         return VectorIndex.of(self.vectors)
 
+    @property
+    def _most(self) -> int:
+        """The number of neighbours, or of all training documents if these are fewer."""
+        return min(self.n_neighbours, len(self.vectors))
+
     def of_training(self, corpus: Corpus) -> ExpandedCorpus:
         """Return the training documents with words of their neighbours. A document is no neighbour of its own."""
-        return self._expanded(corpus, self._index.neighbours(self.n_neighbours))
+        return self._expanded(corpus, self._index.neighbours(self._most))
 
     def of_new(self, corpus: Corpus) -> ExpandedCorpus:
         """Return new documents with words of the training documents that are nearest to them."""
         assert corpus.vectors is not None
-        return self._expanded(corpus, self._index.nearest(corpus.vectors, self.n_neighbours))
+        return self._expanded(corpus, self._index.nearest(corpus.vectors, self._most))
 
     def _expanded(self, corpus: Corpus, found: tuple[Ids, Similarities]) -> ExpandedCorpus:
         neighbours, similarities = found  # (M, n) each

@@ -548,8 +548,8 @@ class TopicModel(
         corpus = corpus_of(X, vocabulary, fractional=fractional, matrix=self._matrix, encoder=encoder)
         if self.needs_vectors and corpus.vectors is None:
             raise InputError(
-                f"{type(self).__name__} groups documents by their vectors, and these have none; give an encoder "
-                "(`encoder`, `--encoder`) or vectors (`vectors`, `--vectors`)"
+                f"{type(self).__name__} groups documents by their vectors, and these have none; give `encoder` or "
+                "`vectors`"
             )
         if self.n_topics > corpus.n_words:
             raise InputError(
@@ -583,7 +583,7 @@ class TopicModel(
         if not shares_words(expanded):
             logger.warning(
                 "documents share no more words with those whose vectors are nearest than with others; check that the "
-                "vectors are of these texts and in their order, or set `neighbour_tokens=0`"
+                "vectors are of these texts and in their order, or turn them off by `neighbour_tokens=0`"
             )
         return expanded
 

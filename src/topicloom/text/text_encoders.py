@@ -448,6 +448,8 @@ def _opened(
     if cache is None:
         yield None
         return
+    if Path(cache).is_file():
+        raise InputError(f"`encoder_cache` is {cache}, which is a file; give a directory")
     folder = Path(cache) / hashlib.sha256(encoder.name.encode()).hexdigest()[:16]
     with lock_directory(folder):
         if (about := VectorCache.about(folder)) is not None and not _made_these(encoder, about):
@@ -519,13 +521,11 @@ def _named(name: str) -> _Source:
         if Path(place).is_dir():
             place = str(Path(place).resolve())
         return _sentence_model(place) if kind == SENTENCE else _static_model(place)
-    if not kind or not place:
+    if not all(part.isidentifier() for part in kind.split(".")) or not place:  # such as sentence-transformer:NAME
         raise SettingError(f"`encoder={name!r}` is not the name of an encoder; write {_FORMS}")
     found = import_named(name, "module:function, such as my_encoder:encode")
     if found is None:
         raise InputError(f"the module {kind!r} has no {place!r}; write module:function, such as my_encoder:encode")
-    if isinstance(found, type):
-        found = found()
     return _given(found, name)
 
 
@@ -535,6 +535,17 @@ def _given(encoder: Any, name: str | None = None) -> _Source:
     if name is None:
         own = encoder if hasattr(encoder, "__qualname__") else kind
         name = f"{getattr(own, '__module__', kind.__module__)}.{own.__qualname__}"
+    if isinstance(encoder, type):
+        try:
+            return _given(encoder(), name)
+        except InputError:
+            raise
+        except Exception as error:  # the encoder's own code may raise anything
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise InputError(
+                f"the encoder {name} is a class, of which no object can be made: {reason:.300}; give an object with a "
+                "method `encode`"
+            ) from error
     if kind.__module__.split(".")[0] == "sentence_transformers" and hasattr(encoder, "encode"):
         return _of_sentence_model(encoder, name)
     if kind.__module__.split(".")[0] == "model2vec" and hasattr(encoder, "encode"):
