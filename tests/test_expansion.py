@@ -185,7 +185,22 @@ def test_a_saved_model_infers_the_same(name, settings, tmp_path):
     model.save(tmp_path / "model")
     loaded = tl.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.transform(NEW), model.transform(NEW))
-    assert (tmp_path / "model" / "neighbours.safetensors").exists() == bool(settings.get("infer_with_neighbours"))
+    keeps = name == "Loom" and "infer_with_neighbours" in settings
+    assert (tmp_path / "model" / "neighbours.safetensors").exists() == keeps
+
+
+def test_training_vectors_are_kept_only_where_inference_reads_them(caplog):
+    settings = {"n_topics": N_GROUPS, "epochs": 8, "random_state": 0}
+    kept, usual = (tl.Loom(**settings, infer_with_neighbours=keeps).fit(CORPUS) for keeps in (True, False))
+    wordless = tl.Corpus.from_counts(np.zeros_like(NEW_COUNTS), vectors=NEW_VECTORS)
+    assert not np.allclose(kept.transform(wordless), usual.transform(wordless), atol=0.05)
+    assert "no effect" not in caplog.text
+    for kind in (tl.GSM, tl.ETM, tl.WLDA):  # whose encoders read own words
+        model = kind(**settings, encoder_reads="counts", infer_with_neighbours=True).fit(CORPUS)
+        assert "`infer_with_neighbours=True` has no effect" in caplog.text
+        caplog.clear()
+        assert not model.reads_vectors
+        assert model.infer(wordless).empty.all()
 
 
 @pytest.mark.parametrize("lent", [20, 2, 0])

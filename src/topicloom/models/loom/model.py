@@ -45,7 +45,7 @@ from ..autoencoders import VariationalTopicModel
 from ..base import theta_of
 from ..gsm import GSM, GSMNetwork
 from ..inference import Array
-from ..neural import LARGEST_BATCH
+from ..neural import LARGEST_BATCH, UsedIf
 from ..starting import MAX_SPARE, select_topics
 from ..words import Words, with_fields
 from .collapsed import N_SAMPLED, BackgroundDivision, CoherenceSelector, CollapsedCounts, in_random_halves
@@ -459,6 +459,7 @@ class Loom(VariationalTopicModel):
         (200, 3)
     """
 
+    used_if: ClassVar[UsedIf] = {"infer_with_neighbours": ("", lambda model: True)}
     steps_per_epoch: ClassVar[int] = 16
 
     target: Literal["counts"] = "counts"
@@ -538,6 +539,10 @@ class Loom(VariationalTopicModel):
         """Return the factor of the learning rate for batches of more than 256 documents."""
         batch = min(self.batch_size or 0, self.word_statistics().n_docs)
         return math.sqrt(max(1.0, batch / LARGEST_BATCH))
+
+    @property
+    def infers_with_neighbours(self) -> bool:
+        return self.infer_with_neighbours  # counting reads words of neighbours
 
     @property
     def n_history_rows(self) -> int:
