@@ -86,7 +86,7 @@ def test_fields_as_numbers():
         ({"covariates": [1, 2]}, r'`covariates` is a list; give a dictionary such as \{"price"'),
         ({"ids": 3}, "`ids` is 3; give a list"),
         ({"timestamps": "2021"}, "`timestamps` is '2021'; give a list"),
-        ({"vectors": [[1, 2], [3], [4], [5]]}, r"`vectors` cannot be read; give an \(n_docs, E\) array"),
+        ({"vectors": [[1, 2], [3], [4], [5]]}, "the vector of document 1 has 1 number, and that of document 0 has 2"),
     ],
 )
 def test_fields_that_cannot_be_used(given, message):
@@ -240,7 +240,7 @@ def test_a_column_of_lists_gives_vectors():
     corpus = Corpus.from_frame(frame, vectors="v", **OPEN)
     np.testing.assert_array_equal(corpus.vectors, VECTORS)
     assert corpus.vectors.dtype == np.float32
-    with pytest.raises(InputError, match="`vectors` cannot be read"):
+    with pytest.raises(InputError, match="the vector of document 1 is None, and that of document 0 has 1"):
         Corpus.from_frame(frame, vectors="w", **OPEN)
 
 

@@ -367,6 +367,12 @@ def test_texts_must_be_known_and_one_source_given():
     with pytest.raises(InputError, match="2 vectors and 1 documents"):
         counts.with_vectors(np.ones((2, 2)))
     for given, says in (
+        (
+            [[1, 2], [1, 2], [1]],
+            "the vector of document 2 has 1 number, and that of document 0 has 2; give each as many",
+        ),
+        ([np.ones(2), None], "the vector of document 1 is None, and that of document 0 has 2"),
+        (["x", "y"], "cannot be read; give an"),
         (np.ones((1, 0)), r"has shape \(1, 0\)"),
         (np.ones((1, 2), complex), "cannot be read; give an"),
         ("vectors.npy", "'vectors.npy'; read a file of vectors by topicloom.embeddings.read_document_vectors"),

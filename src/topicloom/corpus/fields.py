@@ -729,12 +729,7 @@ def _vectors(values: Any) -> Vectors:
             raise ValueError("a number has an imaginary part")
         given = given if given.dtype.kind in "biuf" else np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
-        is_file = isinstance(values, str | PathLike)
-        raise InputError(
-            f"`vectors` is {brief(values)}; read a file of vectors by topicloom.embeddings.read_document_vectors"
-            if is_file
-            else "`vectors` cannot be read; give an (n_docs, E) array, with the same number of values for each document"
-        ) from None
+        raise InputError(_no_vectors(values)) from None
     if given.ndim != 2 or not given.shape[1]:
         raise InputError(f"`vectors` has shape {given.shape}; give an (n_docs, E) array")
     if not all(np.isfinite(part).all() for part in pieces(given)):
@@ -748,6 +743,27 @@ def _vectors(values: Any) -> Vectors:
             counted(int(zero.sum()), "document"), int(zero.argmax()),
         )  # fmt: skip
     return stored
+
+
+def _no_vectors(values: Any) -> str:
+    """Say why values are no matrix of numbers."""
+    if isinstance(values, str | PathLike):
+        return f"`vectors` is {brief(values)}; read a file of vectors by topicloom.embeddings.read_document_vectors"
+
+    def size_of(row: Any) -> int | None:
+        try:
+            array = np.array(row, object)
+        except ValueError:  # of arrays of several shapes
+            return None
+        return array.size if array.ndim == 1 else None
+
+    rows = list(values) if isinstance(values, Iterable) else []
+    sizes = [size_of(row) for row in rows]
+    row = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
+    if row is None or sizes[0] is None:
+        return "`vectors` cannot be read; give an (n_docs, E) array, with the same number of values for each document"
+    what = f"is {brief(rows[row])}" if sizes[row] is None else f"has {counted(sizes[row] or 0, 'number')}"
+    return f"the vector of document {row} {what}, and that of document 0 has {sizes[0]}; give each as many"
 
 
 def stored_vectors(given: npt.NDArray[Any], name: Callable[[int], str]) -> Vectors:

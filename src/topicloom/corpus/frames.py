@@ -9,8 +9,6 @@ from itertools import takewhile
 from numbers import Integral
 from typing import Any, cast
 
-import numpy as np
-
 from ..errors import InputError, SettingError
 from ..messages import brief, nearest
 from .fields import is_missing
@@ -217,7 +215,7 @@ def read_frame(
                 "the texts by `text`"
             )
     if isinstance(vectors, str):
-        vectors = [np.asarray(row) for row in column("vectors", vectors) or []]
+        vectors = column("vectors", vectors)
     return FrameColumns(
         ["" if is_missing(value) else value for value in texts],
         column("id", id),
