@@ -252,7 +252,7 @@ bench-tasks: setup .venv-tasks/ready  ## forty tasks with topicloom, BERTopic, t
 	for tool in bertopic turftopic topicwizard topica; do $(PYTHON) -m venv .venv-tasks/$$tool; done
 	.venv-tasks/bertopic/bin/python -m pip install --quiet torch==2.13.0 bertopic==0.17.4 "pandas<3" jieba openai openpyxl
 	.venv-tasks/turftopic/bin/python -m pip install --quiet torch==2.13.0 turftopic==0.28.0 topic-wizard==1.1.4 \
-		"pandas<3" datamapplot jieba openai openpyxl
+		"pandas<3" datamapplot jieba openai openpyxl pyro-ppl
 	.venv-tasks/topicwizard/bin/python -m pip install --quiet --constraint tests/clients/constraints.txt \
 		pyLDAvis topic-wizard
 	.venv-tasks/topica/bin/python -m pip install --quiet topica==0.62.0 pandas matplotlib plotly scikit-learn scipy \

@@ -42,6 +42,12 @@ def encode(python: Path, encoder: str, documents: list[Any], target: Path) -> An
     return np.load(target)
 
 
+def word_vectors(python: Path, name: str, words: list[str]) -> Any:
+    """Return the vectors of words, (V, E), by the encoder of a corpus."""
+    encoder = TITLES[name][2] if name in TITLES else "wordllama"
+    return encode(python, encoder, list(words), shared.RESULTS / "vectors" / f"{name}-words.npy")
+
+
 def weighted_words(counts: Any, words: list[str], frequencies: Any) -> list[list[tuple[str, float]]]:
     """Return the words of each document with their tf-idf.
 

@@ -2,11 +2,12 @@
 
     python benchmarks/vectors.py [--models Loom,GSM] [--corpora so-titles,20ng] [--seeds 3] [--validation]
     python benchmarks/vectors.py --models Loom,GSM --corpora bbc-news --topics 20 --reads clusters,encoder --seeds 1
+    python benchmarks/vectors.py --models "turftopic GMM,turftopic KeyNMF" --corpora so-titles --topics 20
 
-The encoders run in the environment that `make bench-vectors` makes. Vectors are stored in results/, and figures in
-results/vectors.jsonl; a run continues where the last one ended. vectors.md is written from the figures in the file.
-With `--validation`, a fifth of the training documents takes the place of the test documents, and nothing is written but
-the file of figures.
+The encoders run in the environment that `make bench-vectors` makes, and turftopic in that of `make bench-tasks`.
+Vectors are stored in results/, and figures in results/vectors.jsonl; a run continues where the last one ended.
+vectors.md is written from the figures in the file. With `--validation`, a fifth of the training documents takes the
+place of the test documents, and nothing is written but the file of figures.
 """
 
 from __future__ import annotations
@@ -28,13 +29,22 @@ from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus
 
 OUT = shared.RESULTS / "vectors.jsonl"
 PAGE = Path(__file__).with_name("vectors.md")
-PYTHON = Path(__file__).resolve().parents[1] / ".venv-vectors" / "bin" / "python"
+HERE = Path(__file__).resolve().parents[1]
+PYTHON = HERE / ".venv-vectors" / "bin" / "python"
 TOPICS = {"thuc-titles": (10, 20, 50)}  # of the others: 20 and 50
 CORPORA = (
     "so-titles", "so-titles-use", "thuc-titles", "20ng", "emnlp2020", "m10", "ag-news", "ag-news-use", "bbc-news",
 )  # fmt: skip
 CLUSTERS = "VectorClusters"
 MODELS = (CLUSTERS, "Loom", "GSM")
+# The class of a model of another package, and its settings other than the defaults.
+TURFTOPIC: dict[str, tuple[str, dict[str, Any]]] = {
+    "turftopic GMM": ("GMM", {}),
+    "turftopic S3": ("SemanticSignalSeparation", {}),
+    "turftopic KeyNMF": ("KeyNMF", {}),
+    "turftopic ZeroShotTM": ("AutoEncodingTopicModel", {}),
+    "turftopic CombinedTM": ("AutoEncodingTopicModel", {"combined": True}),
+}
 READS = ("words", "encoder", "clusters", "vectors")
 N_CLUSTERS = 40  # as GloCOM (Nguyen et al. 2025) has for three of its four corpora
 COLUMNS = {"nmi": ("NMI", 3), "purity": ("purity", 3), "acc": ("accuracy", 3), "npmi": ("NPMI", 3),
@@ -53,6 +63,9 @@ theta here is 1 for the document's cluster. "words" is without vectors, and "vec
 get 20 tokens of their 20 nearest documents, and the encoder reads words and vector. With "encoder", documents get no
 tokens. With "clusters", they get 20 tokens of 20 random documents of their own cluster (k-means on the vectors, 40
 clusters): in expectation, a share of the cluster's counts, which GloCOM (Nguyen et al. 2025) adds to each document.
+
+"turftopic" is turftopic 0.28.0 with its default settings, the same vocabulary, and the same vectors of documents and of
+words; words are ranked by its weights. The processor seconds of its fits do not include encoding.
 
 - so-titles: 20,000 titles of StackOverflow, 20 classes. thuc-titles: 10,000 Chinese news titles, 10 classes. ag-news:
   7,600 news articles, 4 classes. A fifth of the documents, drawn with a fixed seed, is the test part.
@@ -86,9 +99,18 @@ def settings_of(reads: str) -> dict[str, Any]:
     return {"neighbour_tokens": 0, "encoder_reads": "both"} if reads == "encoder" else {}
 
 
-def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
-    """Return the figures of one job."""
+def fit_and_score(folder: Path, python: Path, turftopic: Path, job: jobs.Job) -> dict[str, Any]:
+    """Return the figures of one job.
+
+    Args:
+        folder: that of the corpora and of judge.py.
+        python: the interpreter that has the encoders.
+        turftopic: the interpreter that has turftopic.
+        job: the job.
+    """
     data = vector_corpora.load(folder, python, job["corpus"], job["validation"])
+    if job["model"] in TURFTOPIC:
+        return scores_of_turftopic(folder, python, turftopic, job, data)
     uses = job["reads"] != "words"
     train, test = (
         tl.Corpus.from_counts(data[part], data["vocab"], vectors=data[f"{part}_vectors"] if uses else None)
@@ -107,10 +129,31 @@ def fit_and_score(folder: Path, python: Path, job: jobs.Job) -> dict[str, Any]:
     if job["model"] == CLUSTERS:
         thetas = tuple(np.eye(job["topics"])[theta.argmax(1)] for theta in thetas)
         tops = np.argsort(-model.components_)[:, :25].tolist()  # by c-TF-IDF
+    return seconds | scores(folder, python, job, data, model.components_, thetas, tops)
+
+
+def scores_of_turftopic(
+    folder: Path, python: Path, turftopic: Path, job: jobs.Job, data: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the figures of a model of turftopic. The arguments are those of `fit_and_score`, and the corpus."""
+    vectors = {part: data[f"{part}_vectors"] for part in ("train", "test")}
+    vectors["words"] = vector_corpora.word_vectors(python, job["corpus"], data["vocab"])
+    kind, settings = TURFTOPIC[job["model"]]
+    request = {"model": kind, "settings": settings, "n_topics": job["topics"], "seed": job["seed"], "threads": 1}
+    found = shared.run_peer(folder, data, turftopic, "turftopic_peer.py", request, vectors)
+    tops = np.argsort(-found["beta"])[:, :25].tolist()
+    thetas = found["theta_train"], found["theta_test"]
+    seconds = {"seconds": float(found["seconds"]), "cpu": float(found["cpu_seconds"])}
+    return seconds | scores(folder, python, job, data, found["beta"], thetas, tops)
+
+
+def scores(
+    folder: Path, python: Path, job: jobs.Job, data: dict[str, Any], beta: Any, thetas: Any, tops: list[list[int]]
+) -> dict[str, Any]:
+    """Return the measures of topics (K, V), of theta of both parts, and of the 25 top words of the topics."""
     judge = shared.independent_metrics(folder)
-    figures = judge.score(data, model.components_, *thetas, tops=tops)
     joined = vector_corpora.pooled(folder, python, job["corpus"], job["validation"])
-    return seconds | figures | {"pooled": float(judge.npmi(tops, joined).mean())}
+    return judge.score(data, beta, *thetas, tops=tops) | {"pooled": float(judge.npmi(tops, joined).mean())}
 
 
 def requested(options: Any) -> list[jobs.Job]:
@@ -122,7 +165,7 @@ def requested(options: Any) -> list[jobs.Job]:
         for corpus in options.corpora.split(",")
         for topics in (map(int, options.topics.split(",")) if options.topics else TOPICS.get(corpus, (20, 50)))
         for model in models
-        for reads in (("vectors",) if model == CLUSTERS else options.reads.split(","))
+        for reads in (("vectors",) if model in (CLUSTERS, *TURFTOPIC) else options.reads.split(","))
     ]  # fmt: skip
 
 
@@ -153,6 +196,8 @@ def main() -> None:
     parser = shared.parser(__doc__)
     jobs.add_arguments(parser, OUT)
     parser.add_argument("--encoders", type=Path, default=PYTHON, help="the Python that has the encoders")
+    peers = HERE / ".venv-tasks" / "turftopic" / "bin" / "python"
+    parser.add_argument("--turftopic", type=Path, default=peers, help="the Python that has turftopic")
     parser.add_argument("--corpora", default=",".join(CORPORA), help="names, separated by commas")
     parser.add_argument("--models", default=",".join(MODELS), help="names, separated by commas")
     parser.add_argument("--reads", default="words,vectors", help=f"names, separated by commas, of {', '.join(READS)}")
@@ -163,7 +208,8 @@ def main() -> None:
     if not options.table:
         for corpus in options.corpora.split(","):  # so that no two processes encode it
             vector_corpora.load(options.shared, options.encoders, corpus, options.validation)
-    jobs.run(requested(options), partial(fit_and_score, options.shared, options.encoders), options)
+    work = partial(fit_and_score, options.shared, options.encoders, options.turftopic)
+    jobs.run(requested(options), work, options)
     if not options.validation:
         PAGE.write_text(page(jobs.read(options.out)), encoding="utf-8")
 
