@@ -24,7 +24,7 @@ from topicloom.cli.shell import on_command_line
 from topicloom.corpus.inputs import split
 from topicloom.errors import InputError, SettingError
 from topicloom.messages import nearest, similar
-from topicloom.models import ETM, GSM, LDA, MODELS, model_class
+from topicloom.models import _ELSEWHERE, ETM, GSM, LDA, MODELS, model_class
 from topicloom.settings import (
     GROUPS,
     check_settings,
@@ -167,6 +167,15 @@ def test_arguments_of_other_names_become_options():
 
 def test_arguments_that_other_commands_take_become_their_options():
     assert on_command_line("give times (`timestamps`)", ["--words"]) == "give times (--timestamp of prepare and train)"
+
+
+@pytest.mark.parametrize("name", _ELSEWHERE)
+def test_names_of_other_packages_lead_to_models_here(name):
+    with pytest.raises(InputError, match=f"there is no model '{name.upper()}'; take ") as caught:
+        model_class(name.upper())
+    model, _, recipe = str(caught.value).partition("take ")[2].partition(" with the recipe ")
+    assert not recipe or model_class(model).as_published(recipe.split(" ")[0])
+    assert model_class(model)
 
 
 def test_a_question_ends_a_message():

@@ -71,6 +71,20 @@ REGISTRY = {
 COMBINED = {"Ensemble": Entry("ensemble", "Several fits of a model, and the topics on which they agree.")}
 
 
+# What models are called in papers and other packages, and what they are here. Only messages use these names.
+_COMBINED = "ProdLDA with the recipe {0} (`ProdLDA.as_published({0!r})`, or --model prodlda --recipe {0})"
+_ELSEWHERE = {
+    "avitm": "ProdLDA",
+    "bertopic": "VectorClusters",
+    "combinedtm": _COMBINED.format("combined"),
+    "ctm": _COMBINED.format("combined"),
+    "nvdm-gsm": "GSM",
+    "top2vec": "VectorClusters",
+    "vade": "GMNTM",
+    "zeroshottm": _COMBINED.format("zeroshot"),
+}
+
+
 def load_model(name: str) -> type[TopicModel]:
     """Return the class of a model, given its exact name."""
     model: type[TopicModel] = getattr(import_module(f".{(REGISTRY | COMBINED)[name].module}", __name__), name)
@@ -95,6 +109,8 @@ def model_class(name: str) -> type[TopicModel]:
     if ":" in name:
         return imported_model(name)
     known = {each.lower(): each for each in REGISTRY | COMBINED}
+    if name.lower() in _ELSEWHERE:
+        raise InputError(f"there is no model {name!r}; take {_ELSEWHERE[name.lower()]}")
     if name.lower() not in known:
         choice = (
             f"choose one of {', '.join(sorted(map(str.lower, REGISTRY)))}, or give a class of your own as module:Class"
