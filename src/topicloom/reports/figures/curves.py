@@ -53,6 +53,7 @@ _CHARACTERS, _NOTE_CHARACTERS = 110, 125  # in a line above a panel, and in a li
 # Characters in a line of an axis label; a Chinese one counts as two.
 _LABEL_CHARACTERS: dict[Language, int] = {"en": 24, "zh": 28}
 _ROOM_FOR_EVENTS, _ROOM_FOR_LEGEND = 1.0, 0.3  # below and above the lines, as shares of their heights
+_ROOM_FOR_STAGES = 0.5  # below the names of events, likewise, in addition
 _STAGE_NAME_WIDTH, _STAGE_NAME_HEIGHT = 0.13, 0.1  # as shares of the width and the height of a panel
 _EVENT_NAME_WIDTH = 0.02  # of each line of an event's name, likewise
 _PANEL, _LINE, _FRAME = 1.7, 0.16, 0.6  # inches: height of a panel, of a line of text, and of what surrounds them
@@ -365,8 +366,9 @@ def _mark_stages(all_axes: Sequence[Axes], history: Sequence[Row], language: Lan
             names = [(" " + words.STAGE_AFTER(language, after=after, before=before), "left")]
         for name, side in names:
             all_axes[0].text(
-                place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=GREY, fontsize=8
-            )
+                place, 0.03, name, ha=side, transform=all_axes[0].get_xaxis_transform(), color=GREY, fontsize=8,
+                bbox={"facecolor": "white", "linewidth": 0, "pad": 0},  # lines of events could cross it
+            )  # fmt: skip
 
 
 def _boundaries(history: Sequence[Row]) -> list[float]:
@@ -402,7 +404,8 @@ def _mark_events(all_axes: Sequence[Axes], events: Mapping[float, str], boundari
             named.append((place, label, side))
     if named:
         low, high = all_axes[0].get_ylim()
-        all_axes[0].set_ylim(low - _ROOM_FOR_EVENTS * (high - low), high + _ROOM_FOR_LEGEND * (high - low))
+        room = _ROOM_FOR_EVENTS + _ROOM_FOR_STAGES * bool(boundaries)
+        all_axes[0].set_ylim(low - room * (high - low), high + _ROOM_FOR_LEGEND * (high - low))
         all_axes[0].legend(frameon=False, fontsize=9, loc="upper right", ncols=2)  # it could lie on the names
     for place, label, side in named:
         all_axes[0].text(
