@@ -17,7 +17,7 @@ from planted import found_shares
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
 from topicloom.metrics import document_npmi
-from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, NVLDA, WLDA, DirichletVAE, ProdLDA
+from topicloom.models import BATM, ETM, GMNTM, GSM, NVDM, NVLDA, WLDA, DirichletVAE, ProdLDA, autoencoders
 from topicloom.models.loading import load
 from topicloom.models.starting import choose_distinct, inherited_parts
 from topicloom.nn.dirichlet_posteriors import Concentration
@@ -110,6 +110,20 @@ def test_no_share_is_far_beyond_what_the_words_explain(name):
         assert (limited < 1.003 * most).all()
         network.end_training(reader)  # a second call changes nothing
     np.testing.assert_array_equal(model.transform(SMALL).mean(0), limited)
+
+
+def test_of_a_large_corpus_shares_of_some_documents_are_limited(monkeypatch):
+    monkeypatch.setattr(autoencoders, "_MOST_READ", 20)  # one of 15 documents, so that some batches have none
+    model, some = copy.deepcopy(short_fit("GSM")), SMALL[::15]
+    network = model.network_
+    topics = network.decoder.beta_t().detach().double().numpy().T
+    most = np.maximum(1.2 * shares_by_single_documents(topics, some.counts), 1 / 4)
+    with torch.inference_mode():
+        network.shares.logits += torch.tensor([4.0, 0, 0, 0])
+        network.end_training(BatchReader.of(SMALL, 7, CPU))
+    shares = model.transform(some).mean(0)
+    assert (shares < 1.003 * most).all()
+    assert shares[0] == pytest.approx(most[0], rel=0.003)
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,14 @@ def explained_shares(documents: Sequence[SparseCounts], beta_t: Tensor) -> Tenso
     return shares
 
 
+def spaced_rows(batch: Batch, before: int, every: int) -> Tensor:
+    """Return the rows of a batch that have every `every`-th document, after `before` documents in other batches.
+
+    A small batch may have none of them.
+    """
+    return torch.arange(min(-before % every, batch.n_docs), batch.n_docs, every, device=batch.device)
+
+
 def limit_shares(network: VariationalNetwork, documents: Iterable[Batch]) -> None:
     """Lower b, the logits of learned shares, of topics whose mean theta is beyond what the documents explain.
 
@@ -177,7 +185,7 @@ def limit_shares(network: VariationalNetwork, documents: Iterable[Batch]) -> Non
     every, before = math.ceil(n_docs / _MOST_READ), 0
     read, logits = [], []
     for batch in documents:
-        rows = torch.arange(-before % every, batch.n_docs, every, device=batch.device)
+        rows = spaced_rows(batch, before, every)
         before += batch.n_docs
         if len(rows):
             read.append(batch.counts.take(rows))

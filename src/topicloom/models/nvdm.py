@@ -30,7 +30,7 @@ from ..nn.decoders import ProductDecoder, TopicLogits
 from ..nn.posteriors import standard_normal
 from ..nn.sparse import TINY, Batch, SparseCounts
 from ..settings import NotNegative, Positive, Rate
-from .autoencoders import GaussianNetwork, VariationalTopicModel, expected_tokens
+from .autoencoders import GaussianNetwork, VariationalTopicModel, expected_tokens, spaced_rows
 from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
@@ -336,7 +336,7 @@ class NVDMNetwork(GaussianNetwork):
         components = torch.cat([beta_t, background[:, None].to(beta_t.dtype)], dim=1)  # (V, K + 1)
         found, before = [torch.zeros(0, beta_t.shape[1])], 0
         for batch in documents:
-            rows = torch.arange(min(-before % every, batch.n_docs), batch.n_docs, every, device=batch.device)
+            rows = spaced_rows(batch, before, every)
             found.append(mixture_counts(batch.counts.take(rows), components)[:, :-1].cpu())
             before += batch.n_docs
         return torch.cat(found)
