@@ -240,6 +240,15 @@ def test_topics_of_words_in_few_documents_do_not_become_alike(seed):
     assert normalized_mutual_info_score(planted.theta.argmax(1), found) > 0.1
 
 
+def test_empty_documents_do_not_change_the_topics():
+    """Not even if the limit of alpha, which depends on the mean length of documents, is reached."""
+    counts = synthetic_lda(200, 4, 600, 3, alpha=0.05, eta=0.2, random_state=0).corpus.counts
+    with_empty = sparse.csr_array(sparse.vstack([counts, sparse.csr_array((400, 600), dtype=counts.dtype)]))
+    models = [Loom(4, epochs=60, random_state=0, device="cpu").fit(each) for each in (counts, with_empty)]
+    assert models[0].history_[-1]["concentration"] > 0.5  # of the limit of 1; a third as many tokens would allow .34
+    np.testing.assert_array_equal(models[1].components_, models[0].components_)
+
+
 def test_the_learned_eta_is_part_of_the_model(tmp_path):
     corpus = synthetic_lda(200, 4, 60, doc_length=30).corpus
     model = Loom(4, epochs=20, hidden_size=8, random_state=0, device="cpu").fit(corpus)

@@ -347,7 +347,7 @@ class CollapsedCounts(nn.Module):
             self.alpha.mul_(change).clamp_(MIN_ALPHA, MAX_ALPHA)
         del done
         if stage is not None:
-            n_docs = sum(current().every(len(stage.starts) - 1))
+            n_docs = sum(current().every(stage.n_docs))
             most = _MOST_PRIOR * self.word_topics.sum() / n_docs  # ()
             self.alpha.mul_((most / self.alpha.sum()).clamp(max=1))
             self.eta.copy_(eta_step(self.word_topics, self.eta))

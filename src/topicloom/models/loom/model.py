@@ -576,7 +576,7 @@ class Loom(VariationalTopicModel):
         sampling = None
         if network.sample_epochs:
             starts = token_starts(reader.counts).to(network.counting.alpha.device)
-            sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power)
+            sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power, n_docs=reader.n_docs)
         n_docs = reader.counts.shape[0]
         relocation = Relocation(reader) if sampling else None
         network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling, relocation)

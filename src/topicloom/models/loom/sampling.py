@@ -59,12 +59,14 @@ class SamplingStage:
         n_passes: the number of passes that are planned; the counts of the later half are averaged.
         starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
         count_power: a word that occurs x times in a document counts x ** count_power times.
+        n_docs: the number of documents whose tokens are drawn; None is D. Others are empty, or held out.
     """
 
     mean_counts: Tensor | None  # (V, K) the mean of N_vk over the passes that are averaged
 
-    def __init__(self, n_passes: int, starts: Tensor, *, count_power: float) -> None:
+    def __init__(self, n_passes: int, starts: Tensor, *, count_power: float, n_docs: int | None = None) -> None:
         self.n_passes, self.count_power = n_passes, count_power
+        self.n_docs = len(starts) - 1 if n_docs is None else n_docs
         self.starts, self.passes_done, self.mean_counts = starts, 0, None
         self.assignments: Assignments | None = None
         self._last: tuple[SparseCounts, Tensor, Tensor, Tensor, Tensor] | None = None  # the last batch and its tokens
