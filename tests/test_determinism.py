@@ -145,3 +145,15 @@ def test_no_call_changes_the_process(name, imported, tmp_path):
     CALLS[name](tmp_path)
     after = state_of_process()
     assert {part: after[part] for part in before if after[part] != before[part]} == {}
+
+
+def test_topics_of_etm_start_alike_with_two_threads():
+    corpus = tl.datasets.synthetic_lda(300, 8, 800, 40, random_state=0).corpus
+    before, found = torch.get_num_threads(), []
+    try:
+        for n_threads in (1, 2):
+            torch.set_num_threads(n_threads)
+            found.append(tl.ETM(8, epochs=1, random_state=0, device="cpu").fit(corpus).components_)
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(*found)

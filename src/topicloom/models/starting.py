@@ -28,7 +28,7 @@ from torch.nn.functional import pad
 from ..distributed import current
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
-from ..nn.execution import one_thread
+from ..nn.execution import single_thread
 from ..nn.network import TOP_N, AutoencoderNetwork, Loss, TopicNetwork
 from ..nn.posteriors import TopicShares
 from ..nn.sparse import Batch, SparseCounts, document_pieces
@@ -177,10 +177,13 @@ def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequenc
     documents = reader.sample_of_all(max(n_docs, 16 * n_topics)).counts
     seeds = None if words.seeds is None else pad(words.seeds, (0, n_topics - words.seeds.shape[1])).to(device)
     generator = torch.Generator().manual_seed(state.seed)
-    with one_thread():  # with more, a tenth of a second becomes three seconds while another process is busy
+    # With more threads, a tenth of a second becomes three seconds while another process is busy, and sums over words
+    # have other roundings.
+    with single_thread():
         found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
-    clusters = replace(found, **{name: current().of_first(getattr(found, name)) for name in ("centres", "deviations")})
-    network.decoder.start_at(clusters.deviations)
+        of_first = {name: current().of_first(getattr(found, name)) for name in ("centres", "deviations")}
+        clusters = replace(found, **of_first)
+        network.decoder.start_at(clusters.deviations)
     return [replace(first, loss=_encoder_loss(clusters)), *others]
 
 

@@ -95,6 +95,21 @@ def one_thread() -> AbstractContextManager[object]:
     return limit
 
 
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Do the same as `one_thread`, also after a call of `torch.set_num_threads`."""
+    n_threads = torch.get_num_threads()
+    with one_thread():
+        if mkl_threads() == 1:
+            yield
+            return
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)
+
+
 def mkl_threads() -> int:
     """Return the number of threads that MKL uses for the calling thread, or 1 if PyTorch has no MKL."""
     found = re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info())

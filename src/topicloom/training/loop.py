@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..distributed import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
-from ..nn.execution import helper_threads, mkl_threads, one_thread, prefetched
+from ..nn.execution import helper_threads, prefetched, single_thread
 from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
 from .batches import BatchReader
@@ -503,17 +503,9 @@ class _Threads(ExitStack):
 
 @contextmanager
 def _threads(single: bool, device: torch.device) -> Iterator[None]:
-    n_threads = torch.get_num_threads()
-    n_helpers = n_threads - 1 if single and device.type == "cpu" else 0
-    with one_thread() if single else nullcontext(), helper_threads(n_helpers):
-        if not single or mkl_threads() == 1:
-            yield
-            return
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(n_threads)
+    n_helpers = torch.get_num_threads() - 1 if single and device.type == "cpu" else 0
+    with single_thread() if single else nullcontext(), helper_threads(n_helpers):
+        yield
 
 
 # Evaluation
