@@ -172,10 +172,10 @@ class TopicModel(
             vectors (document expansion, Tao et al. 2006). Documents that are near each other then have words in common,
             which short texts often have not. The longer a document, the less they change. 0 is none.
         neighbours: the number of nearest documents, by the cosine of the vectors.
-        infer_with_neighbours: whether new documents get tokens of their nearest training documents, too, in Loom. The
-            model then keeps the vectors and the counts of the training documents, also in its files. Otherwise the
-            encoder infers the topics from the words and the vector of a document, as in all neural models. LDA has no
-            encoder and always keeps them.
+        infer_with_neighbours: whether new documents get tokens of their nearest training documents, too, if the model
+            counts words to infer topics. It then keeps the vectors and the counts of the training documents, also in
+            its files. Otherwise the encoder infers the topics from the words and the vector of a document. A model
+            without an encoder always keeps them.
 
     Run args:
         device: "cpu", "cuda", "cuda:1" or "mps"; "auto" is CUDA if it is available, and the CPU otherwise.
