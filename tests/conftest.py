@@ -33,11 +33,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_log():
-    """The command line sets up the log; later tests find it as it is at first."""
+    """The command line and modules of users set up logs; later tests find them as they are at first."""
+    level, handlers = logging.root.level, set(logging.root.handlers)
     yield
     log = logging.getLogger("topicloom")
-    log.handlers, log.disabled = [], False
+    log.handlers, log.disabled, log.propagate = [], False, True
     log.setLevel(logging.NOTSET)
+    logging.root.setLevel(level)
+    for added in set(logging.root.handlers) - handlers:
+        logging.root.removeHandler(added)
 
 
 class _Interrupter(Callback):
