@@ -44,6 +44,17 @@ def _own_log():
         logging.root.removeHandler(added)
 
 
+_STATES: dict[str, Any] = {}  # of the generators of modules, as they are after the import
+
+
+@pytest.fixture(autouse=True)
+def _own_draws(request):
+    """A test draws the same numbers from the RANDOM of its module, whichever tests ran before it in this process."""
+    module = getattr(request.node, "module", None)
+    if (random := getattr(module, "RANDOM", None)) is not None:
+        random.bit_generator.state = _STATES.setdefault(module.__name__, random.bit_generator.state)
+
+
 class _Interrupter(Callback):
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
