@@ -173,8 +173,8 @@ def test_arguments_that_other_commands_take_become_their_options():
 def test_names_of_other_packages_lead_to_models_here(name):
     with pytest.raises(InputError, match=f"there is no model '{name.upper()}'; take ") as caught:
         model_class(name.upper())
-    model, _, recipe = str(caught.value).partition("take ")[2].partition(" with the recipe ")
-    assert not recipe or model_class(model).as_published(recipe.split(" ")[0])
+    model, _, recipe = str(caught.value).partition("take ")[2].partition(" with `recipe=")
+    assert not recipe or model_class(model).as_published(recipe=recipe.strip("'`"))
     assert model_class(model)
 
 

@@ -72,16 +72,14 @@ COMBINED = {"Ensemble": Entry("ensemble", "Several fits of a model, and the topi
 
 
 # What models are called in papers and other packages, and what they are here. Only messages use these names.
-_COMBINED = "ProdLDA with the recipe {0} (`ProdLDA.as_published({0!r})`, or --model prodlda --recipe {0})"
 _ELSEWHERE = {
     "avitm": "ProdLDA",
     "bertopic": "VectorClusters",
-    "combinedtm": _COMBINED.format("combined"),
-    "ctm": _COMBINED.format("combined"),
+    "combinedtm": "ProdLDA with `recipe='combined'`",
     "nvdm-gsm": "GSM",
     "top2vec": "VectorClusters",
     "vade": "GMNTM",
-    "zeroshottm": _COMBINED.format("zeroshot"),
+    "zeroshottm": "ProdLDA with `recipe='zeroshot'`",
 }
 
 

@@ -152,11 +152,10 @@ class BagEncoder(nn.Module):
             batch: B documents.
             generator: draws the dropout. None, outside training, turns dropout off.
         """
-        values = None if self.weight is None else self.word_values(batch, generator)  # (N,)
-        sums = self.sums_without_words(batch, generator)
-        if self.weight is None or values is None:
-            return sums
-        return bag_product(self.weight, values, batch.own_counts) + sums
+        if self.weight is None:
+            return self.sums_without_words(batch, generator)
+        values = self.word_values(batch, generator)  # (N,)
+        return bag_product(self.weight, values, batch.own_counts) + self.sums_without_words(batch, generator)
 
     def sums_without_words(self, batch: Batch, generator: torch.Generator | None) -> Tensor:
         """Return C e + b, (B, H), or b, (H,), without vectors. The arguments are those of `first_sums`."""

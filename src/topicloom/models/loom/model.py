@@ -285,11 +285,11 @@ class LoomNetwork(GSMNetwork):
                 self.counting.topics()  # computed once, because the next pass may read them several times
 
     def adapt(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        n_spare = self.counting.pruning.n_spare
+        alpha, pruning = self.counting.alpha, self.counting.pruning
+        n_left = len(alpha) if self.counting.started else pruning.n_topics + pruning.n_spare
+        left = {"n_topics": n_left} if pruning.n_spare else {}
         if self.counting.started:
-            left = {"n_topics": len(self.counting.alpha)} if n_spare else {}
-            return left | {"concentration": float(self.counting.alpha.sum())}
-        left = {"n_topics": self.counting.pruning.n_topics + n_spare} if n_spare else {}
+            return left | {"concentration": float(alpha.sum())}
         changes = left | super().adapt(row)
         if self.counting.is_stream:
             is_pretrained = bool(self.steps >= _PRETRAINING_STEPS_OF_STREAM)
