@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import mmap
+import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,11 +26,24 @@ from ..files import plain_file
 # Characters: the normal form of words, and the replacement of what UTF-8 cannot represent.
 
 
+# Letters of Korean that stand alone, as in ㅋㅋ. NFKC makes parts of syllables of them, which fonts draw differently,
+# and joins ㅋㅏ to the syllable 카. Those of half the width are the same letters.
+_KOREAN_LETTERS = re.compile("([ㄱ-ㅣㅥ-ㆎ]+)")
+_HALF_WIDTH = re.compile("[ﾡ-ﾾￂ-ￇￊ-ￏￒ-ￗￚ-ￜ]")
+
+
 def normalise(text: str) -> str:
-    """Apply NFKC, unify apostrophes and remove soft hyphens."""
-    text = unicodedata.normalize("NFKC", text)
+    """Apply NFKC except to single letters of Korean, unify apostrophes and remove soft hyphens."""
     if text.isascii():
         return text
+    if _HALF_WIDTH.search(text):
+        text = _HALF_WIDTH.sub(lambda letter: chr(int(unicodedata.decomposition(letter[0]).split()[1], 16)), text)
+    if _KOREAN_LETTERS.search(text):
+        pieces = _KOREAN_LETTERS.split(text)  # the letters are between the other pieces
+        pieces[::2] = [unicodedata.normalize("NFKC", piece) for piece in pieces[::2]]
+        text = "".join(pieces)
+    else:
+        text = unicodedata.normalize("NFKC", text)
     # NFKC splits the vowel am in Thai and Lao, which dictionaries do not.
     text = text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
     return text.replace("’", "'").replace("‘", "'").replace("ʼ", "'").replace("\xad", "")
