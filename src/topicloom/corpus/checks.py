@@ -236,8 +236,9 @@ def warn_of_empty(is_empty: npt.NDArray[np.bool_]) -> None:
     """
     if n_empty := int(is_empty.sum()):
         logger.warning(
-            "%s of %s documents have no word of the vocabulary; they keep their rows", n_empty, len(is_empty)
-        )
+            "%s of %s documents have no word of the vocabulary; they keep their rows",
+            f"{n_empty:,}", f"{len(is_empty):,}",
+        )  # fmt: skip
 
 
 def warn_of_ids(ids: Sequence[str]) -> None:

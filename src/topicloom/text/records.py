@@ -431,8 +431,9 @@ def _of_records(records: Iterator[tuple[str, dict[str, Any]]], given: Input, lay
         raise InputError(f"no record of {given.name} has {name!r}, the column of `{argument}`; {advice}")
     if n_without:
         logger.warning(
-            "%d of %d records of %s have no %r; they are empty documents", n_without, n_records, given.name, text
-        )
+            "%s of %s records of %s have no %r; they are empty documents",
+            f"{n_without:,}", f"{n_records:,}", given.name, text,
+        )  # fmt: skip
 
 
 _MISSING = object()
