@@ -253,3 +253,15 @@ def test_entities_in_texts_are_shown_as_characters(browser, page):
     shown = [each.text.split("\n")[-1] for each in browser.all("#content .lines li")]
     assert {each.rsplit(" ", 1)[0] for each in shown} == {"AT&T rain sun snow wind storm"}
     assert {each.text for each in browser.all("#content .lines mark")} == {"storm"}
+
+
+@pytest.mark.parametrize("n_unknown", [0, 3])
+def test_grey_points_of_a_map_are_explained(browser, tmp_path, n_unknown):
+    texts = ["cat dog fish", "bank loan money"] * 20 + ["zebra"] * n_unknown
+    corpus = tl.Corpus.from_texts(texts, language="en", min_df=5)
+    model = tl.LDA(n_topics=2, method="gibbs", epochs=5, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "documents")
+    browser.until("document.querySelector('#content article')")
+    hints = [each.text for each in browser.all("#content .hint")]
+    assert sum(each.startswith("Grey points") for each in hints) == (n_unknown > 0)
