@@ -242,6 +242,18 @@ def test_chinese_and_english(browser, tmp_path):
     assert browser.logs()[0] == []
 
 
+def test_single_korean_letters_stay(browser, tmp_path):
+    texts = ["ㅋㅋ 영화 재밌다", "ㅠㅠ 왜ㅋㅏ 슬프다"] * 20
+    corpus = tl.Corpus.from_texts(texts, language="ko", min_df=1)
+    model = tl.LDA(n_topics=2, method="gibbs", epochs=5, random_state=0).fit(corpus)
+    write_page(tmp_path / "page.html", Topics(model, corpus))
+    browser.open(tmp_path / "page.html", "text")
+    text = "슬프다 ㅋㅋ ﾻﾻ 왜ﾻￂ ㅠㅠ ￓￓ ￗￗ"
+    _, words = infer(browser, text)
+    assert [model.vocabulary_[word] for word in words] == ["슬프다", "ㅋㅋ", "ㅋㅋ", "왜ㅋㅏ", "ㅠㅠ", "ㅠㅠ"]
+    assert model.tokenizer_(text) == ["슬프다", "ㅋㅋ", "ㅋㅋ", "왜ㅋㅏ", "ㅠㅠ", "ㅜㅜ", "ㅠㅠ"]
+
+
 def test_stages_of_training_are_separated(browser, tmp_path):
     corpus = tl.Corpus.from_texts(["cat dog kitten", "bank loan credit"] * 20, language="en", min_df=1)
     write_page(tmp_path / "page.html", Topics(tl.Loom(n_topics=2, epochs=20, random_state=0).fit(corpus), corpus))

@@ -151,10 +151,17 @@ export class Tokenizer {
   }
 }
 
+/** The letter of Korean that stands alone, given its form of half the width. */
+function fullWidth(letter: string): string {
+  const vowel = letter.charCodeAt(0) - 0xffc2; // in groups of six, every eight codes
+  return String.fromCharCode(vowel < 0 ? vowel + 0x21 + 0x3131 : (vowel >> 3) * 6 + (vowel & 7) + 0x314f);
+}
+
 function normalise(text: string): string {
-  text = text.normalize("NFKC");
   // eslint-disable-next-line no-control-regex
   if (/^[\x00-\x7f]*$/.test(text)) return text;
+  // NFKC would make parts of syllables of single letters of Korean, as in ㅋㅋ.
+  text = text.replace(/[ﾡ-ﾾￂ-ￇￊ-ￏￒ-ￗￚ-ￜ]/g, fullWidth).replace(/[^ㄱ-ㅣㅥ-ㆎ]+/g, (part) => part.normalize("NFKC"));
   text = text.replace(/\u0e4d\u0e32/g, "\u0e33").replace(/\u0ecd\u0eb2/g, "\u0eb3");
   return text.replace(/[’‘ʼ]/g, "'").replace(/\xad/g, "");
 }
