@@ -415,8 +415,13 @@ def test_more_epochs_go_on_after_a_stop(tmp_path):
     more = tl.Checkpoints(tmp_path / "stopped", every="1 epoch", more_epochs=3)
     with pytest.raises(ZeroDivisionError):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=more, callbacks=[Stops(8)])
-    resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path / "stopped")
-    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    with pytest.raises(InputError, match="stopped while 3 epochs were added; give `more_epochs=3` to go on"):
+        tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path / "stopped", more_epochs=2))
+    shutil.copytree(tmp_path / "stopped", tmp_path / "again")
+    for checkpoint in (tmp_path / "stopped", tl.Checkpoints(tmp_path / "again", more_epochs=3)):  # the same call
+        resumed = tl.GSM(**SMALL).fit(CORPUS, checkpoint=checkpoint)
+        np.testing.assert_array_equal(resumed.components_, whole.components_)
+        assert resumed.history_[-1]["epoch"] == 7
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,8 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     refused(*more, says=["after epoch 8", "--resume"], code=143)
     assert weights(run) == before  # the earlier run stays until the new one is complete
     refused(*more, says=["was being continued and was stopped", "--resume goes on"])
+    others = (*more[:4], "+2", "--resume", *EVERY)
+    refused(*others, says=["was stopped while 4 epochs were added; give --epochs 4 to go on, or --overwrite in place"])
     assert call(*more, "--resume").exit_code == 0
     assert weights(run) == weights(whole)
     again = call(*more, "--resume")  # as a job scheduler may repeat it

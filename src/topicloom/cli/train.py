@@ -23,6 +23,7 @@ from .._version import __version__
 from ..display import printable
 from ..errors import InputError, TrainingInterrupted
 from ..files import holds_corpus, holds_stopped_run, located
+from ..messages import counted
 from ..preparing import ReadOptions
 from .options import (
     Allow,
@@ -423,7 +424,7 @@ def continue_run(
         held_out: validation and test documents, if they differ from those of the run.
     """
     from ..topics.saved import CHECKPOINTS, STATE, is_finished
-    from ..training.checkpoints import epochs_added, goes_beyond
+    from ..training.checkpoints import epochs_added, newest_beyond
 
     run = outcome.out
     assert run is not None
@@ -445,12 +446,17 @@ def continue_run(
                 f"{run} was being continued and was stopped; `resume=True` goes on, `overwrite=True` starts again"
             )
         # Before the first checkpoint of the added epochs, there is only the state from which they begin.
-        goes_on = holds_stopped_run(run) and outcome.resume and goes_beyond(run / CHECKPOINTS, run / STATE)
+        begun = newest_beyond(run / CHECKPOINTS, run / STATE) if holds_stopped_run(run) and outcome.resume else None
+        if begun is not None and (added := begun.snapshot.continued) is not None and added.epochs != epochs:
+            raise InputError(
+                f"{run} was stopped while {counted(added.epochs, 'epoch')} were added; give `epochs={added.epochs}` to "
+                "go on, or `overwrite=True` in place of `resume=True` to add others"
+            )
         held_out.check(model)
         noted = about.get("source")
         corpus, validation = _documents(run, model, noted, source, options, held_out, quiet=outcome.quiet)
         fresh = type(model)(**_settings(model))
-        if not goes_on:
+        if begun is None:
             _begin_from_final_state(run, fresh, corpus, validation, outcome.other_versions)
         train_run(
             fresh,
@@ -459,7 +465,7 @@ def continue_run(
             noted,
             monitor,
             monitor_every,
-            None if goes_on else epochs,
+            epochs if begun is None else None,
             validation=validation,
         )
 

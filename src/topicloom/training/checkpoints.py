@@ -46,7 +46,7 @@ from ..errors import (
     TrainingInterrupted,
 )
 from ..files import as_path, atomic_file, lock_directory, system_error, try_place
-from ..messages import joined
+from ..messages import counted, joined
 from ..settings import describe_value, read_interval
 from .callbacks import Callback, RunState
 from .state import Continuation, Snapshot
@@ -97,7 +97,8 @@ class Checkpoints(Callback):
             "5 epochs". With a time, writing takes at most about a hundredth of the training: slow writing
             means fewer checkpoints.
         more_epochs: continue from the state of a finished fit, and train for this number of further epochs. The
-            learning rate begins a new cycle; the optimizer keeps its moments.
+            learning rate begins a new cycle; the optimizer keeps its moments. After a stop, the same call goes on with
+            these epochs; after their end, it adds as many again.
         allow_other_versions: whether to go on from a checkpoint that other versions of topicloom, Python, PyTorch or
             other packages wrote. A warning names them. The result then differs from that of an uninterrupted fit, as
             far as these versions compute differently.
@@ -384,8 +385,15 @@ class Checkpoints(Callback):
         return int(self._ranks.max(torch.tensor(int(number))))
 
     def _continued(self, found: Checkpoint | None) -> Snapshot:
-        """Return the final state of a finished fit, with the epochs that are to be added."""
+        """Return the final state of a finished fit with the epochs that are to be added, or the state of a stop."""
         assert self.more_epochs is not None
+        if found is not None and not found.finished and (stopped := found.snapshot.continued) is not None:
+            if stopped.epochs != self.more_epochs:
+                raise InputError(
+                    f"{self.directory} holds a fit that stopped while {counted(stopped.epochs, 'epoch')} were added; "
+                    f"give `more_epochs={stopped.epochs}` to go on"
+                )
+            return found.snapshot
         if found is None or not found.finished:
             what = "holds no finished fit" if found is None else "holds a fit that has not finished"
             raise InputError(f"{self.directory} {what}, so no epochs can be added to it; fit the model first")
@@ -553,14 +561,14 @@ def final_state(
     return _checked(own, found, file, model, allow_other_versions, advice)
 
 
-def goes_beyond(directory: Path, file: Path) -> bool:
-    """Return whether the newest checkpoint in a directory differs from the final state of a fit in `file`.
+def newest_beyond(directory: Path, file: Path) -> Checkpoint | None:
+    """Return the newest checkpoint in a directory, or None if it is the final state of the fit in `file`.
 
     Raises:
         ModelFileError: all checkpoints in the directory are damaged, or `file` is missing or damaged.
     """
     found, final = Checkpoints(directory)._newest(), read_checkpoint(file)
-    return found is not None and (not found.finished or found.epoch != final.epoch)
+    return None if found is not None and found.finished and found.epoch == final.epoch else found
 
 
 def epochs_added(file: Path) -> int | None:
