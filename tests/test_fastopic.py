@@ -30,6 +30,14 @@ def model() -> tl.FASTopic:
     return tl.FASTopic(N_TOPICS, **FAST).fit(CORPUS)
 
 
+def test_settings_of_neighbours_without_effect_give_a_warning(caplog):
+    tl.FASTopic(N_TOPICS, **FAST | {"epochs": 1}, neighbour_tokens=5, infer_with_neighbours=True).fit(CORPUS)
+    assert [message.split(" in ")[0] for message in caplog.messages] == [
+        "`neighbour_tokens=5` has no effect",
+        "`infer_with_neighbours=True` has no effect",
+    ]
+
+
 def plan_by_numpy(cost: np.ndarray, a: np.ndarray, b: np.ndarray, sharpness: float) -> np.ndarray:
     kernel, u = np.exp(-sharpness * cost), np.ones(len(a))
     for _ in range(5000):

@@ -252,6 +252,34 @@ def test_it_has_no_perplexity_and_no_stream(tmp_path):
     assert "has no perplexity" in found.skipped["perplexity_completion"]
 
 
+@pytest.mark.parametrize(
+    ("changed", "others", "where"),
+    [
+        ({"neighbour_tokens": 5}, {}, "in a model that groups documents by their vectors"),
+        ({"neighbours": 5}, {}, "in a model that groups documents by their vectors"),
+        ({"infer_with_neighbours": True}, {}, "in a model that groups documents by their vectors"),
+        ({"temperature": 1.0}, {"method": "gmm"}, "with `method='gmm'` without `reduction='umap'`"),
+        ({"reduced_size": 3}, {}, "without a `reduction`"),
+        ({"n_starts": 1}, {"method": "hdbscan"}, "with `method='hdbscan'`"),
+        ({"min_cluster_size": 20}, {}, "without `method='hdbscan'`"),
+    ],
+)
+def test_settings_without_effect_give_a_warning(changed, others, where, caplog):
+    usual = fitted(**others)
+    assert not caplog.messages
+    ((name, value),) = changed.items()
+    model = fitted(**others, **changed)
+    assert caplog.messages == [f"`{name}={value!r}` has no effect {where}"]
+    np.testing.assert_array_equal(model.components_, usual.components_)
+    np.testing.assert_array_equal(model.transform(CORPUS), usual.transform(CORPUS))
+
+
+def test_settings_with_an_effect_give_no_warning(caplog):
+    fitted(temperature=1.0, reduction="pca", reduced_size=3, n_starts=1, neighbour_tokens=0)
+    fitted(method="hdbscan", min_cluster_size=20)
+    assert not caplog.messages
+
+
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     model = tl.VectorClusters(N_GROUPS, random_state=0).fit(CORPUS, checkpoint=tmp_path)
     again = tl.VectorClusters(N_GROUPS, random_state=0).fit(CORPUS, checkpoint=tmp_path)

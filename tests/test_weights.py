@@ -11,7 +11,7 @@ import pytest
 
 from topicloom.cli.shell import on_command_line
 from topicloom.datasets import synthetic_lda
-from topicloom.models import BATM, ETM, GMNTM, GSM, MODELS, NVDM, WLDA, DirichletVAE, Loom, ProdLDA
+from topicloom.models import BATM, ETM, GMNTM, GSM, LDA, MODELS, NVDM, WLDA, DirichletVAE, Loom, ProdLDA
 from topicloom.models.autoencoders import VariationalTopicModel
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.settings import describe_settings
@@ -142,6 +142,8 @@ def without_effect(model, caplog):
             GSM(**SMALL, shares_prior=1.0, learn_shares=False),
             "`shares_prior=1.0` has no effect without `learn_shares`",
         ),
+        (LDA(3, epochs=1, n_jobs=2), "`n_jobs=2` has no effect without `method='gibbs'`"),
+        (LDA(3, method="gibbs", epochs=10, batch_size=9), "`batch_size=9` has no effect with `method='gibbs'`"),
     ],
 )
 def test_a_setting_without_effect_gives_a_warning(model, says, caplog):

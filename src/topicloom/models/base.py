@@ -93,12 +93,16 @@ from .words import Words, seed_weights, with_fields
 
 logger = logging.getLogger("topicloom")
 
+# For each setting: a clause that says where it has no effect, and a function that says whether a model uses it.
+UsedIf = Mapping[str, tuple[str, Callable[[Any], bool]]]
+
 Perplexity = Literal["bound", "completion"]
 PUBLISHED = "published"  # the recipe of a model's own paper
 
 _WORDS_IN_NOTEBOOKS = 10  # words shown for each topic
 _NAMED_WORDS = 10  # in a message about words that are left out
 _MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
+_NO_NEIGHBOURS = "in a model that groups documents by their vectors"
 # Attributes that an edited model shares with the trained one.
 _KEPT_BY_EDITS = (
     "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
@@ -223,6 +227,11 @@ class TopicModel(
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
     model_format: ClassVar[int] = 1  # of saved weights and settings; raise it when they mean something else
     settings_without_effect: ClassVar[tuple[str, ...]] = ("device", "verbose")  # they do not change what is learned
+    used_if: ClassVar[UsedIf] = {
+        "neighbour_tokens": (_NO_NEIGHBOURS, lambda model: not (model.needs_vectors and model.neighbour_tokens)),
+        "neighbours": (_NO_NEIGHBOURS, lambda model: not model.needs_vectors),
+        "infer_with_neighbours": (_NO_NEIGHBOURS, lambda model: not model.needs_vectors),
+    }
 
     n_topics: Annotated[int, Field(ge=2)] = 20
     _: KW_ONLY
@@ -267,6 +276,12 @@ class TopicModel(
 
     def _refuse_without_effect(self, names: Iterable[str]) -> None:
         """Raise SettingError if one of these settings, which a user gave beside a recipe, has no effect."""
+        for name, where_unused in _without_effect(self).items():
+            if name in names:
+                value = getattr(self, name)
+                raise SettingError(
+                    f"`{name}={value!r}` has no effect {where_unused}; leave it out, or change that, too"
+                )
 
     # Methods that a model defines
 
@@ -542,6 +557,7 @@ class TopicModel(
         """
         settle_settings(self)
         self.check_combinations()
+        _warn_of_unused_settings(self)
         if current().size > 1 and not self.uses_ranks:
             raise SettingError(f"{type(self).__name__} is trained by one process; start a single process")
         fractional = self.fractional_counts
@@ -1487,6 +1503,28 @@ def _say_what_is_left_out(left_out: Mapping[str, float], n_known: float) -> None
         counted(len(left_out), "word"), 100 * share, ", ".join(names),
         " and more" if len(left_out) > len(names) else "",
     )  # fmt: skip
+
+
+def _warn_of_unused_settings(model: Any) -> None:
+    """Warn of each setting that was changed and has no effect."""
+    if not current().is_first:
+        return
+    default, published = {field.name: field.default for field in fields(model)}, type(model).published
+    for name, where_unused in _without_effect(model).items():
+        value = getattr(model, name)
+        if value not in (default[name], published.get(name, default[name])):
+            logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
+
+
+def _without_effect(model: Any) -> dict[str, str]:
+    """Return the settings that have no effect, and a clause that says where they have none.
+
+    Args:
+        model: an estimator. Its class and its base classes may each have a mapping `used_if`.
+    """
+    conditions: list[UsedIf] = [vars(kind).get("used_if", {}) for kind in type(model).__mro__]
+    found = {name: condition for each in reversed(conditions) for name, condition in each.items()}
+    return {name: where_unused for name, (where_unused, is_used) in found.items() if not is_used(model)}
 
 
 def _settings_to_try(model: Any, helpful: Mapping[str, Any]) -> str:

@@ -47,8 +47,9 @@ from ..nn.sparse import Batch, SparseCounts, bag_product, starts_of
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate
 from ..training.monitors import CollapseSign
 from .autoencoders import DeterministicNetwork
+from .base import UsedIf
 from .etm import EmbeddedTopicModel
-from .neural import PLAIN, NeuralTopicModel, UsedIf
+from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
 # The critic, and the documents that are drawn for it

@@ -61,7 +61,8 @@ from ..nn.posteriors import Posterior, TopicShares, laplace_dirichlet
 from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter, NotNegative, Positive, Rate, Share
 from .autoencoders import VariationalTopicModel, limit_shares
-from .neural import PLAIN_VARIATIONAL, UsedIf
+from .base import UsedIf
+from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
 # The default Dirichlet parameters: with the Laplace estimator, and with the others.

@@ -48,7 +48,8 @@ from ..nn.posteriors import laplace_dirichlet, standard_normal
 from ..nn.sparse import TINY
 from ..settings import AtLeastOne, DirichletParameter, Positive
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .neural import PLAIN_VARIATIONAL, NeuralTopicModel, UsedIf
+from .base import UsedIf
+from .neural import PLAIN_VARIATIONAL, NeuralTopicModel
 from .words import Words
 
 _SMALLEST_VARIANCE = 1e-3  # the lower bound of a direction's variance, relative to the mean variance

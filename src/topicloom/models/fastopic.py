@@ -34,6 +34,7 @@ from ..nn.transport import squared_distances, transport_plan
 from ..settings import AtLeastOne, LayerSizes, NotNegative, Positive, Rate
 from ..training.batches import BatchReader
 from ..training.state import Schedule, TrainingState
+from .base import TopicModel, UsedIf
 from .neural import NeuralTopicModel
 from .words import Words
 
@@ -159,6 +160,7 @@ class FASTopic(NeuralTopicModel):
 
     needs_vectors: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = False
+    used_if: ClassVar[UsedIf] = {"infer_with_neighbours": TopicModel.used_if["infer_with_neighbours"]}
     published: ClassVar[dict[str, Any]] = {
         "document_sharpness": 3.0,
         "word_sharpness": 2.0,

@@ -52,9 +52,9 @@ from ..training.batches import BatchReader
 from ..training.monitors import NotFinite, Sign
 from ..training.state import Stage, TrainingState
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .base import of_one_fit
+from .base import UsedIf, of_one_fit
 from .inference import Array, each_batch
-from .neural import PLAIN_VARIATIONAL, UsedIf
+from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
 _LEAST_WEIGHT = 1e-12

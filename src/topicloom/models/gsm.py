@@ -42,7 +42,8 @@ from ..nn.sparse import Batch
 from ..settings import AtLeastOne, DirichletParameter
 from ..training.monitors import CollapseSign
 from .autoencoders import GaussianNetwork, VariationalTopicModel
-from .neural import PLAIN_VARIATIONAL, UsedIf
+from .base import UsedIf
+from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
 _PAPER: dict[str, Any] = PLAIN_VARIATIONAL | {

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,7 +38,7 @@ from ..training.callbacks import Callback, ProgressBar, call_on_epoch, watched
 from ..training.loop import Monitor
 from ..training.monitors import CollapseWatch
 from ..training.state import Row, Snapshot
-from .base import TopicModel
+from .base import TopicModel, UsedIf
 from .inference import Array
 from .online_lda import BatchRun, OnlineRun
 from .words import Words, seed_weights
@@ -189,6 +189,11 @@ class LDA(TopicModel):
         >>> model.transform(corpus).shape
         (80, 3)
     """
+
+    used_if: ClassVar[UsedIf] = {
+        "batch_size": ("with `method='gibbs'`", lambda model: model.method != "gibbs"),
+        "n_jobs": ("without `method='gibbs'`", lambda model: model.method == "gibbs"),
+    }
 
     method: Literal["variational", "gibbs"] = "variational"
     epochs: AtLeastOne | None = None

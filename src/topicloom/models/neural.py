@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, fields, replace
@@ -29,7 +29,7 @@ from ..training.callbacks import Callback, ProgressBar
 from ..training.loop import Monitor, end_training, train_stages
 from ..training.monitors import CollapseSign, NotFinite, Sign, TooLittleMemory
 from ..training.state import Schedule, Snapshot, Stage, TrainingPlan, TrainingState
-from .base import TopicModel
+from .base import TopicModel, UsedIf
 from .starting import STAGE, SpareTopics, spare_at_start, start_at_clusters
 from .words import Words, with_fields
 
@@ -53,10 +53,6 @@ PLAIN: dict[str, Any] = {
 PLAIN_VARIATIONAL: dict[str, Any] = PLAIN | {"kl_weight": 1.0, "kl_warmup": 0.0}
 
 logger = logging.getLogger("topicloom")
-
-# For each setting: a clause that says where it has no effect, and a function that says whether a model uses it.
-UsedIf = Mapping[str, tuple[str, Callable[[Any], bool]]]
-
 
 # A few hundred documents need small batches. Otherwise 60 epochs have too few steps, and topics stay alike.
 _SMALLEST_BATCH, LARGEST_BATCH = 32, 256
@@ -462,7 +458,6 @@ class NeuralTopicModel(TopicModel):
             snapshot: the state from which training will continue; its seed draws the same held-out documents.
             for_fit: whether `fit` trains the network. Otherwise it is trained on a stream.
         """
-        _warn_of_unused_settings(self)
         seed = current().value_of_first(self.draw_seed()) if snapshot is None else int(snapshot.values["seed"])
         device = choose_device(self.device)
         logger.info("training on %s", device)
@@ -506,14 +501,6 @@ class NeuralTopicModel(TopicModel):
             return {"min_diversity": round((1 + self.min_diversity) / 2, 2)} | helpful
         return helpful
 
-    def _refuse_without_effect(self, names: Iterable[str]) -> None:
-        for name, where_unused in _without_effect(self).items():
-            if name in names:
-                value = getattr(self, name)
-                raise SettingError(
-                    f"`{name}={value!r}` has no effect {where_unused}; leave it out, or change that, too"
-                )
-
     def set_loss(self, network: TopicNetwork) -> None:
         """Set what the loss depends on besides weights. This is called at the start and before each part of a stream.
 
@@ -530,28 +517,6 @@ class NeuralTopicModel(TopicModel):
         super().check_combinations()
         if self.target == "tfidf" and self.criterion == "bernoulli":
             raise SettingError("`criterion='bernoulli'` does not use weights of words, so `target` should be 'counts'")
-
-
-def _warn_of_unused_settings(model: Any) -> None:
-    """Warn of each setting that was changed and has no effect."""
-    if not current().is_first:
-        return
-    default, published = {field.name: field.default for field in fields(model)}, type(model).published
-    for name, where_unused in _without_effect(model).items():
-        value = getattr(model, name)
-        if value not in (default[name], published.get(name, default[name])):
-            logger.warning("`%s=%r` has no effect %s", name, value, where_unused)
-
-
-def _without_effect(model: Any) -> dict[str, str]:
-    """Return the settings that have no effect, and a clause that says where they have none.
-
-    Args:
-        model: an estimator. Its class and its base classes may each have a mapping `used_if`.
-    """
-    conditions: list[UsedIf] = [vars(kind).get("used_if", {}) for kind in type(model).__mro__]
-    found = {name: condition for each in reversed(conditions) for name, condition in each.items()}
-    return {name: where_unused for name, (where_unused, is_used) in found.items() if not is_used(model)}
 
 
 def _warn_of_a_long_document(corpus: Corpus) -> None:

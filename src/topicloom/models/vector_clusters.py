@@ -47,7 +47,7 @@ from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar, call_on_epoch, watched
 from ..training.loop import Monitor
 from ..training.state import Row, Snapshot
-from .base import Perplexity, TopicModel, logger
+from .base import Perplexity, TopicModel, UsedIf, logger
 from .inference import Array, Inference
 from .words import Words, with_fields
 
@@ -172,8 +172,8 @@ class VectorClusters(TopicModel):
     do.
 
     `history_` has one row. The loss is the mean squared distance of a vector to the centre of its cluster; for a
-    Gaussian mixture, minus the log likelihood of a vector. The settings of `neighbour_tokens`, `neighbours` and
-    `infer_with_neighbours` have no effect.
+    Gaussian mixture, minus the log likelihood of a vector. The settings `neighbour_tokens`, `neighbours` and
+    `infer_with_neighbours` have no effect, and a warning says so.
 
     Prior args:
         temperature: the softness of theta: theta is the softmax of -|v - c|^2 / (2 temperature) over the centres c.
@@ -206,6 +206,15 @@ class VectorClusters(TopicModel):
 
     needs_vectors: ClassVar[bool] = True
     predicts_words: ClassVar[bool] = False
+    used_if: ClassVar[UsedIf] = {
+        "temperature": (
+            "with `method='gmm'` without `reduction='umap'`",
+            lambda model: model.method != "gmm" or model.reduction == "umap",
+        ),
+        "reduced_size": ("without a `reduction`", lambda model: model.reduction != "none"),
+        "n_starts": ("with `method='hdbscan'`", lambda model: model.method != "hdbscan"),
+        "min_cluster_size": ("without `method='hdbscan'`", lambda model: model.method == "hdbscan"),
+    }
 
     method: Literal["kmeans", "gmm", "hdbscan"] = "kmeans"
     reduction: Literal["none", "pca", "umap"] = "none"

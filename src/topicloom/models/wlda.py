@@ -56,7 +56,8 @@ from ..nn.sparse import Batch
 from ..settings import DirichletParameter, NotNegative, Positive, Rate
 from ..training.monitors import CollapseSign
 from .autoencoders import DeterministicNetwork
-from .neural import PLAIN, NeuralTopicModel, UsedIf
+from .base import UsedIf
+from .neural import PLAIN, NeuralTopicModel
 from .words import Words
 
 _SPREADS = {"gaussian": 1.0, "gmm-std": 9.0}  # standard deviations that match codes to these priors; others have 3

@@ -42,10 +42,10 @@ from ...training.batches import BatchReader
 from ...training.loop import EVALUATION_SEED, train_stages
 from ...training.state import Snapshot, Stage, TrainingPlan, TrainingState
 from ..autoencoders import VariationalTopicModel
-from ..base import theta_of
+from ..base import UsedIf, theta_of
 from ..gsm import GSM, GSMNetwork
 from ..inference import Array
-from ..neural import LARGEST_BATCH, UsedIf
+from ..neural import LARGEST_BATCH
 from ..starting import MAX_SPARE, select_topics
 from ..words import Words, with_fields
 from .collapsed import N_SAMPLED, BackgroundDivision, CoherenceSelector, CollapsedCounts, in_random_halves
