@@ -66,6 +66,8 @@ def test_base_forms_of_words():
     pytest.importorskip("simplemma")
     tokenizer = make_tokenizer("en", lemmatise=True)
     assert tokenizer("The flights were delayed, and this was doing") == ["flight", "delay"]
+    doubled = tokenizer("cancelled cancelling labelled modelling preferred travelling installed fulfilled controlled")
+    assert doubled == ["cancel", "cancel", "label", "model", "prefer", "travel", "install", "fulfill", "control"]
     assert make_tokenizer("de", lemmatise=True)("Die Häuser") == ["haus"]
     with pytest.raises(InputError, match="simplemma does not know the language 'zh'"):
         make_tokenizer("zh", lemmatise=True)

@@ -431,6 +431,13 @@ def _upper(text: str) -> str:
     return text.encode().upper().decode()
 
 
+# Base forms of simplemma's English dictionary with a letter too many, which are no words.
+_MISSPELT = {
+    "abutt", "appeall", "cancell", "dispell", "extoll", "labell", "modell", "outputt", "preferr", "signall", "travell",
+    "victuall",
+}  # fmt: skip
+
+
 def lemmatiser(language: str) -> Callable[[str], str]:
     """Return the function from a word to its base form.
 
@@ -446,11 +453,12 @@ def lemmatiser(language: str) -> Callable[[str], str]:
 
     def lemma(word: str) -> str:
         try:
-            return lemmatize(word, lang=code)
+            found: str = lemmatize(word, lang=code)
         except ValueError:
             raise InputError(
                 f"`lemmatise` is not possible: simplemma does not know the language {language!r}; leave it out"
             ) from None
+        return found[:-1] if code == "en" and found in _MISSPELT else found
 
     return lemma
 
