@@ -232,6 +232,15 @@ def test_a_named_encoder_gives_all_commands_their_vectors(place):
     assert (evaluated.exit_code, "because" in evaluated.stderr) == (0, False), evaluated.output
 
 
+def test_a_cache_without_an_encoder_is_refused(place):
+    assert call("prepare", "news.jsonl", "--min-df", 1, "--quiet", "--out", "corpus").exit_code == 0
+    says = ["--encoder-cache keeps the vectors of an --encoder; give that, too, or leave it out"]
+    for command in (("train",), ("compare",), ("select-topics",), ("tune",)):
+        for source in ("news.jsonl", "corpus"):
+            refused(*command, source, "--encoder-cache", "cache", "--out", "new", says=says)
+    refused("prepare", "news.jsonl", "--encoder-cache", "cache", "--out", "new", says=says)
+
+
 def test_an_encoder_and_a_file_of_vectors_exclude_each_other(place):
     (place / "own_encoder.py").write_text(ENCODER, "utf-8")
     np.save(place / "v.npy", numbers())

@@ -349,6 +349,9 @@ def test_files_and_frames_are_encoded(tmp_path):
     with pytest.raises(InputError, match=r"`label` is \['a', 'b'\]; give the name of a column"):
         Corpus.from_frame(frame, label=["a", "b"], **OPEN)
     np.testing.assert_array_equal(Corpus.from_file(tmp_path / "two.txt", vectors=expected, **OPEN).vectors, expected)
+    for make in (Corpus.from_texts, Corpus.from_frame):
+        with pytest.raises(SettingError, match="`encoder_cache` keeps the vectors of an `encoder`"):
+            make(frame if make == Corpus.from_frame else ["the cat"], encoder_cache=tmp_path / "cache", **OPEN)
     with pytest.raises(InputError, match="which is a file; give a directory"):
         Corpus.from_frame(frame, encoder=by_words, encoder_cache=tmp_path / "two.txt", **OPEN)
 

@@ -497,6 +497,8 @@ class GivenDocuments:
         from ..text.reading import documents_in
 
         _refuse_both(vectors, encoder)
+        if encoder_cache is not None and encoder is None:
+            raise InputError("`encoder_cache` keeps the vectors of an `encoder`; give that, too, or leave it out")
         columns = dict.fromkeys(covariates, "covariate") | ({} if split is None else {split: "split"})
         documents = None
         if may_be_corpus and holds_corpus(source):
@@ -551,9 +553,9 @@ class GivenDocuments:
             require_rows(self.vectors, self.vectors_file, n_docs, self.source)
 
 
-def cache_beside(out: Path | None, given: Path | None) -> Path | None:
-    """Return the directory that keeps vectors: the one that was given, or .vectors beside the output."""
-    return given if given is not None or out is None else out.absolute().parent / ".vectors"
+def cache_beside(out: Path | None, given: Path | None, encoder: str | None) -> Path | None:
+    """Return the directory that keeps an encoder's vectors: the one that was given, or .vectors beside the output."""
+    return given if given is not None or out is None or encoder is None else out.absolute().parent / ".vectors"
 
 
 def one_or_several(sources: list[str]) -> str | list[str]:

@@ -117,7 +117,7 @@ def compare(
     from ..reports.comparison_page import measures_of_parts, measures_once, text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
-    vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
+    vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     found = _compared(
         source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font, vary
     )
@@ -176,7 +176,7 @@ def select_topics(
     from ..metrics import CATALOGUE
     from ..reports.comparison_page import text_table
 
-    vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache))
+    vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     found = _compared(
         source, options, [model], topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
     )
@@ -244,7 +244,9 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Search for a model's best settings with Optuna, on documents that are not used for training."""
-    given = _opened(source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache)))
+    given = _opened(
+        source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
+    )
     import_models()
     from ..experiments import tune as tuning
 

@@ -614,7 +614,7 @@ def prepare(
     require_writable(out)
     given = GivenDocuments.opened(
         one_or_several(source), options, covariates=covariate or (), vectors=document_vectors, encoder=encoder,
-        encoder_cache=cache_beside(out, encoder_cache), may_be_corpus=False,
+        encoder_cache=cache_beside(out, encoder_cache, encoder), may_be_corpus=False,
     )  # fmt: skip
     corpus = given.corpus(progress=not quiet, keep_texts=texts, out=out, overwrite=overwrite)
     logger.info("%s in %s", corpus, out)
@@ -773,6 +773,7 @@ def train(
             "covariate": covariate,
             "document-vectors": document_vectors,
             "encoder": encoder,
+            "encoder-cache": encoder_cache,
         }
         if given := [f"--{name}" for name, value in own.items() if value]:
             raise InputError(f"a run is continued where it is and with its own settings; leave out {', '.join(given)}")
@@ -790,7 +791,7 @@ def train(
     monitored = _monitored(monitor)
     documents_given = GivenDocuments.opened(
         chosen_source, options, covariates=covariate or (), split=split, vectors=document_vectors, encoder=encoder,
-        encoder_cache=cache_beside(outcome.out, encoder_cache),
+        encoder_cache=cache_beside(outcome.out, encoder_cache, encoder),
     )  # fmt: skip
     own = {"n_topics": topics, "random_state": seed, "device": device, "verbose": not quiet}
     chosen = _model(model, own | given, epochs, recipe)

@@ -180,7 +180,7 @@ class Corpus(WithFields):
         filters = Filters.of(options)
         chosen, documents = choose_tokenizer(documents, options)
         are_tokens = isinstance(chosen, Pretokenized)
-        found = _encoder_of(encoder, vectors, chosen)
+        found = _encoder_of(encoder, vectors, encoder_cache, chosen)
         built = build(
             documents, chosen, filters, keep_texts=(keep_texts or found is not None) and not are_tokens, n_jobs=n_jobs,
             cluster=cluster, progress=progress, drop_duplicates=drop_duplicates,
@@ -367,7 +367,7 @@ class Corpus(WithFields):
         if out is not None:
             require_free(Path(out), "corpus.json", overwrite)
         tokenizer, every = choose_tokenizer(iter(documents), words)
-        found = _encoder_of(encoder, vectors, tokenizer)
+        found = _encoder_of(encoder, vectors, encoder_cache, tokenizer)
         keeps = (keep_texts or found is not None) and not isinstance(tokenizer, Pretokenized)
 
         def made(folder: Path | None = None) -> Corpus:
@@ -839,7 +839,7 @@ class Corpus(WithFields):
             array([[18.,  1.],
                    [12.,  1.]], dtype=float16)
         """
-        found = _encoder_of(encoder, vectors, self.tokenizer, self.fields.texts or ())
+        found = _encoder_of(encoder, vectors, encoder_cache, self.tokenizer, self.fields.texts or ())
         if found is None:
             made = Fields.of(self.n_docs, vectors=vectors).vectors
             if made is None:
@@ -1001,9 +1001,13 @@ class CorpusReference:
         return Reference.from_tokens(self.corpus.tokens(), self.name)
 
 
-def _encoder_of(encoder: Any, vectors: Any, tokenizer: AnyTokenizer, texts: Sequence[str] = ()) -> TextEncoder | None:
+def _encoder_of(
+    encoder: Any, vectors: Any, cache: object, tokenizer: AnyTokenizer, texts: Sequence[str] = ()
+) -> TextEncoder | None:
     """Return the encoder that was given; None if none was given."""
     if encoder is None:
+        if cache is not None:
+            raise SettingError("`encoder_cache` keeps the vectors of an `encoder`; give that, too, or leave it out")
         return None
     if vectors is not None:
         raise SettingError("`vectors` and `encoder` both give vectors; give one of them")
