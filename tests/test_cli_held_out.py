@@ -93,6 +93,10 @@ def test_a_file_of_validation_documents(place):
     model = tl.GSM(2, epochs=4, hidden_size=8, random_state=0).fit(train, validation=validation)
     expected = [row["validation_loss"] for row in model.history_]
     np.testing.assert_allclose([row["validation_loss"] for row in log_of("run")], expected, rtol=1e-6)
+    val = [json.loads(line)["body"] for line in (place / "val.jsonl").read_text("utf-8").splitlines()]
+    (place / "val.txt").write_text("\n".join(val), "utf-8")  # --text is for the training documents
+    trained("train.jsonl", "--validation", "val.txt", out="plain")
+    assert log_of("plain")[-1]["validation_loss"] == log_of("run")[-1]["validation_loss"]
     validation.save("validation")
     trained("train.jsonl", "--validation", "validation", out="other")
     assert log_of("other")[-1]["validation_loss"] == log_of("run")[-1]["validation_loss"]

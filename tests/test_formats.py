@@ -60,6 +60,9 @@ def test_a_worksheet_is_chosen_by_name_or_number(tmp_path):
     (tmp_path / "a.csv").write_text("text\na\n")
     with pytest.raises(InputError, match=r"`sheet='May'` is for .xlsx files; leave it out for .*a.csv"):
         texts(tmp_path / "a.csv", sheet="May")
+    (tmp_path / "a.txt").write_text("a\n")
+    with pytest.raises(InputError, match=r"`text='body'` is for .csv, .* and .eml files; leave it out for .*a.txt"):
+        texts(tmp_path / "a.txt", text="body")
 
 
 # Quotation marks and escapes of CSV

@@ -167,6 +167,22 @@ def test_a_file_without_the_columns_of_training_is_accepted(place, caplog):
     refused("update", run, place / "bare.csv", says=["has no column 'body'"])
 
 
+def test_a_file_of_another_format_is_added(place):
+    run, may = place / "delimited", place / "may.csv"
+    may.write_text(may.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8")
+    call(
+        "train", may, "--text", "body", "--delimiter", ";", "--model", "lda", "--topics", 3, "--epochs", 2, "--out",
+        run, "--no-explorer", "--quiet",
+    )  # fmt: skip
+    june = list(csv.DictReader(write_month(place / "june.csv", 6, ["market"]).open(encoding="utf-8")))
+    (place / "june.jsonl").write_text("\n".join(map(json.dumps, june)), encoding="utf-8")
+    (place / "june.txt").write_text("\n".join(row["body"] for row in june), encoding="utf-8")
+    for name in ("june.jsonl", "june.txt"):
+        assert call("update", run, place / name, "--out", place / f"with {name}").exit_code == 0
+        assert tl.Topics.from_run(place / f"with {name}").documents.texts[120:] == [row["body"] for row in june]
+    refused("update", run, place / "june.txt", "--text", "body", says=["--text body is for .csv, .tsv, .xlsx, .jsonl"])
+
+
 def test_an_id_with_another_text_is_refused(place):
     june = write_month(place / "june.csv", 6, ["market"], ids=True)
     call("update", place / "run", june, "--quiet")

@@ -297,13 +297,14 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Add documents to a run, say what is new in them, and learn new topics beside the old ones if asked."""
+    from ..text.reading import options_of_others
     from ..topics.saved import find_model, read_metrics, trained_on
 
     file, given = one_or_several(files), reading_named(options, context)
     find_model(run)
     if not holds_corpus(file):
         options = replace(options, **(trained_on(read_metrics(run)).get("reading", {}) | given))
-    optional = [role for role in ("id", "label", "timestamp") if role not in given]  # those that training named
+    optional = options_of_others(given)  # those of the training
     check_source(file, options, optional)
     mention_edits(run)
     import_models()

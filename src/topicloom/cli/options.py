@@ -576,7 +576,7 @@ def require_rows(vectors: Vectors, path: Path | None, n_docs: int, source: str |
 def check_source(source: str | list[str], reading: ReadOptions, optional: Collection[str] = ()) -> None:
     """Read the first document of a file, so that a wrong name or column is found before PyTorch is loaded.
 
-    `optional` has those of id, label and timestamp that may be missing.
+    `optional` has the options that may not suit the file, as `documents_in` takes them.
 
     The file is opened again later, because the covariates to read are known only when the model is loaded or, for
     validation documents, when the training documents are counted.
@@ -621,7 +621,7 @@ def vectors_or_encoder(
         reading: how the file is read.
         path: the file of the vectors.
         encoder: the name of an encoder, which excludes a file.
-        optional: which of id, label and timestamp may be missing.
+        optional: the options that may not suit the file, as `documents_in` takes them.
     """
     _refuse_both(path, encoder)
     if path is None:
@@ -643,6 +643,9 @@ def vectors_or_encoder(
 
 
 # Validation and test documents
+
+
+_ROLES = ("id", "label", "timestamp")  # columns that validation documents have like the others
 
 
 @dataclass(frozen=True)
@@ -685,7 +688,10 @@ class HeldOut:
         if self.validation == "-":
             raise InputError("the validation documents cannot be on standard input; give a file by `validation`")
         if not holds_corpus(self.validation):
-            check_source(self.validation, ReadOptions(**(self.reading or {})))
+            from ..text.reading import options_of_others
+
+            options = ReadOptions(**(self.reading or {}))
+            check_source(self.validation, options, options_of_others(_ROLES))
 
     def divide(
         self, corpus: Corpus, model: TopicModel, covariates: Sequence[str] | None = None
@@ -726,13 +732,19 @@ class HeldOut:
             return None
         from ..corpus import Corpus
         from ..corpus.inputs import documents_of_file
+        from ..text.reading import options_of_others
 
         if holds_corpus(self.validation):
             found = Corpus.load(self.validation).over(corpus.vocabulary)
         else:
             reading = self.reading or {}
             fields = corpus.fields.kinds()
-            found = next(documents_of_file(self.validation, corpus.vocabulary, corpus.tokenizer, reading, fields))
+            found = next(
+                documents_of_file(
+                    self.validation, corpus.vocabulary, corpus.tokenizer, reading, fields,
+                    optional=options_of_others(_ROLES),
+                )
+            )  # fmt: skip
         n_empty = int(found.is_empty.sum())
         without = f"; without a word of the training documents, and not measured: {n_empty}" if n_empty else ""
         logger.info("%s for validation%s", counted(found.n_docs, "document"), without)

@@ -407,7 +407,7 @@ def documents_of_file(
         reading: the options of reading that are not the defaults.
         fields: the fields of the training documents, as `Fields.kinds` returns them.
         at_once: the number of documents of a corpus; None is all.
-        optional: which of id, label and timestamp may be missing although `reading` names their columns.
+        optional: the options that may not suit the file, as `documents_in` takes them.
 
     Raises:
         InputError: the file cannot be read, or a document cannot be used.

@@ -23,6 +23,7 @@ from ..metrics import completion_split
 from ..models.base import TopicModel
 from ..settings import require_seed, require_whole
 from ..text.counting import chunked, count_chunks
+from ..text.reading import options_of_others
 from ..topics.document_topics import DocumentTopics, require_known
 from ..topics.edits import Edit, EditsFile, read_edits, translated
 from ..topics.novelty import form_something_new
@@ -270,14 +271,9 @@ def _given(
         return Corpus.load(files), str(files)
     kinds = known_covariates(run) | model.origin.fields_
     options = trained_on(about).get("reading", {}) | reading
-    optional = _optional_columns(reading)
+    optional = options_of_others(reading)
     found = next(documents_of_file(files, model.vocabulary_, model.tokenizer_, options, kinds, optional=optional))
     return found, files
-
-
-def _optional_columns(reading: Mapping[str, Any]) -> list[str]:
-    """Return which of the columns that training named a new file may lack: those that `reading` does not name."""
-    return [role for role in ("id", "label", "timestamp") if role not in reading]
 
 
 def _unknown_fields(old: Corpus, new: Corpus) -> dict[str, int]:

@@ -62,6 +62,14 @@ _TO_UNPACK = {**_TO_CONVERT, ".zip": "unpack it"}  # in a folder or a .zip file
 _WHOLE = ("txt", "md", "docx", "pdf", "eml")  # formats whose files are documents in a folder or a .zip file
 _TABLES = ("csv", "tsv", "xlsx", "jsonl", "json", "parquet", "mbox")  # those that are not read there by themselves
 _OWN_TEXT = ("txt", "md", "docx", "pdf")  # formats that have a single text, whatever its column is called
+# The options that are for files of some formats alone, with these.
+_DELIMITED = ("csv", "tsv")
+_FOR_FORMATS: dict[str, tuple[str, ...]] = {
+    "text": (*_TABLES, "eml"),
+    "header": (*_DELIMITED, "xlsx"),
+    **dict.fromkeys(("delimiter", "quoting", "quotechar", "escapechar"), _DELIMITED),
+    "sheet": ("xlsx",),
+}
 _ALIASES = {".markdown": ".md", ".ndjson": ".jsonl", ".text": ".txt", ".mbx": ".mbox"}
 _ERRORS = ("strict", "replace", "ignore")
 # Codecs that are not meant for files, but for domain names or for escapes in source code.
@@ -151,7 +159,8 @@ def documents_in(
         options: how it is read.
         covariates: columns whose values the documents have as `covariates`, each with the argument that names it for
             messages. A column whose argument is None may be missing.
-        optional: which of id, label and timestamp may be missing although the options name their columns.
+        optional: which of id, label and timestamp may be missing although the options name their columns, and which
+            options may be for files of other formats.
 
     Raises:
         InputError: the source cannot be read, or no document has a value of a column; the message names the file and
@@ -172,7 +181,7 @@ def documents_in(
     name = files[0].given.name if len(files) == 1 else _name_of(sources)
     formats = {file.format for file in files}
     columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {}, optional)
-    _check_options(options, formats, name)
+    _check_options(options, formats, name, optional)
     if formats <= {"txt", "md"}:
         _check_plain(columns, files[0].given, name)
     layout = Layout(
@@ -190,20 +199,23 @@ def documents_in(
     return pieces_of(_checked(_documents_of(whole, layout), name, columns.covariates), split)
 
 
-def _check_options(options: FileOptions, formats: set[str], name: str) -> None:
-    """Raise InputError if an option is for files of another format."""
-    delimited, tables = ("csv", "tsv"), ("csv", "tsv", "xlsx")
-    for argument, is_given, suitable in (
-        ("`header=False`", not options.header, tables),
-        (f"`delimiter={options.delimiter!r}`", options.delimiter is not None, delimited),
-        ("`quoting=False`", not options.quoting, delimited),
-        (f"`quotechar={options.quotechar!r}`", options.quotechar is not None, delimited),
-        (f"`escapechar={options.escapechar!r}`", options.escapechar is not None, delimited),
-        (f"`sheet={options.sheet!r}`", options.sheet is not None, ("xlsx",)),
-    ):
+def options_of_others(given: Collection[str] = ()) -> list[str]:
+    """Return what may not suit a file, of the options that were given for other files.
+
+    Args:
+        given: the options that were given for this file, which must suit it.
+    """
+    return [name for name in ("id", "label", "timestamp", *_FOR_FORMATS) if name not in given]
+
+
+def _check_options(options: FileOptions, formats: set[str], name: str, optional: Collection[str]) -> None:
+    """Raise InputError if an option is for files of another format, except those in `optional`."""
+    for option, suitable in _FOR_FORMATS.items():
+        value = getattr(options, option)
+        is_given = option not in optional and value != getattr(FileOptions, option)
         if is_given and formats.isdisjoint(suitable):
             kinds = joined(f".{each}" for each in suitable)
-            raise InputError(f"{argument} is for {kinds} files; leave it out for {name}")
+            raise InputError(f"`{option}={value!r}` is for {kinds} files; leave it out for {name}")
     marks = [each for each in (options.delimiter, options.quotechar, options.escapechar) if each is not None]
     if len(set(marks)) < len(marks):
         raise InputError("`delimiter`, `quotechar` and `escapechar` must differ from each other; correct them")
