@@ -132,6 +132,8 @@ def test_options_decide():
     assert days(["03/04/15"], date_format="%d/%m/%y") == ["2015-04-03"]
     with pytest.raises(InputError, match="'02/15/2015', which has no day in the first place"):
         parse_times(["02/15/2015"], day_first=True)
+    with pytest.raises(InputError, match=r"'45000', which .* if it is a day number of Excel"):
+        parse_times(["45000"])
     with pytest.raises(InputError, match=r"'2015', which cannot be read as a date; the format is %d/%m/%Y"):
         parse_times(["2015"], date_format="%d/%m/%Y")
     for options in ({"date_format": "%d/%m"}, {"date_format": "%Y %d"}, {"date_format": 3}, {"day_first": "yes"},

@@ -33,6 +33,28 @@ def texts(*args, **options):
 # Workbooks
 
 
+def test_a_workbook_is_read_as_it_is_shown(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["text", "postcode", "price"], ["a", 1067, 1067], ["b", 80331, 7]):
+        sheet.append(row)
+    sheet["B2"].number_format = sheet["B3"].number_format = "00000"
+    book.save(tmp_path / "codes.xlsx")
+    found = list(read(tmp_path / "codes.xlsx", covariates=["postcode", "price"]))
+    assert [each.covariates for each in found] == [
+        {"postcode": "01067", "price": "1067"},
+        {"postcode": "80331", "price": "7"},
+    ]
+    sheet.insert_rows(1)
+    sheet["A1"] = "Report 2024"
+    sheet.merge_cells("A1:C1")
+    book.save(tmp_path / "titled.xlsx")
+    says = "its columns are Report 2024; row 2 has them, so remove what is above this row"
+    with pytest.raises(InputError, match=says):
+        texts(tmp_path / "titled.xlsx", label="price")
+
+
 def test_a_worksheet_is_chosen_by_name_or_number(tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("openpyxl")
@@ -57,6 +79,9 @@ def test_a_worksheet_is_chosen_by_name_or_number(tmp_path):
     ):
         with pytest.raises(InputError, match=says):
             texts(path, **options)
+    (tmp_path / "titled.csv").write_text("Report 2024\n\nid,text\n1,a\n")
+    with pytest.raises(InputError, match="are Report 2024; line 3 has it, so remove what is above this line"):
+        texts(tmp_path / "titled.csv")
     (tmp_path / "a.csv").write_text("text\na\n")
     with pytest.raises(InputError, match=r"`sheet='May'` is for .xlsx files; leave it out for .*a.csv"):
         texts(tmp_path / "a.csv", sheet="May")

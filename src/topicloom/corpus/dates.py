@@ -84,6 +84,7 @@ _SHORT_YEAR = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2}(?:\D.*)?")
 _ISO_TIME = r"[T ]\d\d(?::?\d\d(?::?\d\d(?:[.,]\d+)?)?)?(?:Z|[+-][012]\d(?::?[0-5]\d(?::[0-5]\d(?:\.\d+)?)?)?)?"
 _ISO = re.compile(rf"(?:\d{{4}}-\d\d-\d\d|\d{{4}}-?W\d\d(?:-?\d)?)(?:{_ISO_TIME})?|\d{{8}}{_ISO_TIME}", re.ASCII)
 _WHOLE_OR_DECIMAL = re.compile(r"[+-]?\d+(\.\d+)?")
+_DAY_OF_EXCEL = re.compile(r"[2-7]\d{4}(\.\d+)?")  # days since 1900, from 1954 to 2119
 _ZERO_DATE = re.compile(r"(?:0000([-/.])00\1|00([-/.])00\2)(?:00|0000)(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?")
 
 
@@ -205,6 +206,8 @@ class TimeReader:
                 if self._format is None
                 else f"the format is {self._format}"
             )
+            if _DAY_OF_EXCEL.fullmatch(str(value)) and self._format is None:
+                advice = f"format its column as a date if it is a day number of Excel, or {advice}"
             raise InputError(
                 f"the timestamp of document {row} is {brief(value)}, which cannot be read as a date; {advice}"
             ) from None

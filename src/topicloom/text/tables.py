@@ -10,7 +10,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
@@ -33,6 +33,7 @@ _QUOTATION_MARKS = "\"'"
 _ESCAPE = "\\"
 _SAMPLE_LINES = 20  # by which the delimiter is recognised
 _MORE_LINES, _MORE_CHARACTERS = 1_000, 1_000_000  # by which quotation marks and escapes are recognised
+_CODE_FORMAT = re.compile("0{2,}")  # of whole numbers with zeros before them
 _ROWS_AT_ONCE = 200  # records that are read before the first of them is passed on
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
 _ADVICE = {
@@ -155,7 +156,10 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, given: Inp
     width = len(header)
     further_fields = layout.columns.missing(header, given.place)
     header = [*header, *further_fields]
-    columns = resolve_columns(layout.columns, header, name, header=layout.header)
+    try:
+        columns = resolve_columns(layout.columns, header, name, header=layout.header)
+    except InputError as error:
+        raise _of_later_header(error, rows, layout, unit) from None
     place_of_text = header.index(columns.text)
     places = [None if column is None else header.index(column) for column in columns.of_documents()]
     further = {column: header.index(column) for column in columns.covariates}
@@ -180,6 +184,16 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, given: Inp
         id, label, timestamp = (None if place is None else row[place] for place in places)
         covariates = {column: row[place] for column, place in further.items()} if further else None
         yield Document(row[place_of_text], id, label, timestamp, covariates)
+
+
+def _of_later_header(error: InputError, rows: Iterator[tuple[int, list[str]]], layout: Layout, unit: str) -> InputError:
+    """Return the error about a missing column. If a title precedes the header, it names the row of the header."""
+    wanted = {layout.columns.text, *layout.columns.asked()}
+    later = next((number for number, row in islice(rows, _SAMPLE_LINES) if wanted <= set(row)), None)
+    if later is None or not layout.header:
+        return error
+    found = f"{unit} {later} has {'it' if len(wanted) == 1 else 'them'}, so remove what is above this {unit}"
+    return InputError(f"{str(error).partition('; name the column')[0]}; {found}")
 
 
 def _advice_on_marks(row: list[str], layout: Layout) -> str:
@@ -488,15 +502,18 @@ _long_fields = _LongFields()
 def _cells(sheet: Any) -> Iterator[list[str]]:
     """Yield the rows of a worksheet as strings, without the blank cells at their ends."""
     width = 0
-    for row in sheet.iter_rows(values_only=True):
-        cells = [_cell(value) for value in row]
+    for row in sheet.iter_rows():
+        cells = [_cell(each) for each in row]
         while len(cells) > width and not cells[-1]:
             cells.pop()
         width = width or len(cells)
         yield cells + [""] * (width - len(cells))
 
 
-def _cell(value: Any) -> str:
+def _cell(cell: Any) -> str:
+    value = cell.value
+    if type(value) is int and value >= 0 and _CODE_FORMAT.fullmatch(cell.number_format):
+        return format(value, f"0{len(cell.number_format)}")  # a code such as 01067 is a number that is shown so
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         value = value.date()  # Excel has no dates without a time
     return "" if value is None else as_string(value) or ""
