@@ -342,6 +342,16 @@ def test_match(folder, tmp_path):
     refused("match", folder / "run", folder / "old", "--threshold", 2, says=["--threshold 2"])
 
 
+def test_options_without_effect_are_refused(folder):
+    run = folder / "run"
+    refused("evaluate", run, "--vary", "order", says=["--vary says what differs between the fits of --stability"])
+    refused("trends", run, "--words", 9, says=["--words shows those of one topic in each period; name it by --topic"])
+    refused("by", run, "author", "--words", 9, says=["--words shows those of one topic in each group"])
+    refused("by", run, "author", "--words", 9, "--topic", 1, "--crosstab", says=["without --crosstab"])
+    refused("name", run, "--documents", 3, says=["--rule words gets no documents; leave out --documents"])
+    refused("name", run, "--timeout", 3, says=["--timeout needs a language model; give --llm"])
+
+
 @pytest.mark.parametrize(
     ("to", "name"),
     [
@@ -356,6 +366,9 @@ def test_export(folder, tmp_path, to, name):
     assert out.stat().st_size > 0
     refused("export", folder / "run", "--to", to, "--out", out, says=["already exists", "--overwrite"])
     refused("export", folder / "run", "--to", to, "--out", tmp_path / "x.png", says=["should end in"])
+    without = ["--texts"] * (to != "documents") + ["--words=3"] * (to not in ("topics", "words"))
+    for option in without:
+        refused("export", folder / "run", "--to", to, "--out", tmp_path / f"new{out.suffix}", option, says=["leave it"])
     if to == "word2vec":
         assert "topic_2" in tl.read_word_vectors(out)
 

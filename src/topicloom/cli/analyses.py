@@ -167,6 +167,8 @@ def trends(
     check_table(out, overwrite)
     if documents and topic is None:
         raise InputError("`documents` shows those of one topic; name it by `topic`")
+    if words != 5 and topic is None:
+        raise InputError("`words` shows those of one topic in each period; name it by `topic`")
     view = open_topics(run)
     when: dict[str, Any] = {"bins": read_bins(bins), "start": start, "end": end}
     found = view.over_time(
@@ -304,6 +306,8 @@ def by(
         if covariate not in ("class", covariates):
             raise InputError(f"COVARIATE is {covariate} and --covariate is {covariates}; give one of them")
         covariate = covariates
+    if words != 5 and (topic is None or crosstab):
+        raise InputError("`words` shows those of one topic in each group; name it by `topic`, without `crosstab`")
     view = open_topics(run)
     found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
     if groups is not None and isinstance(view.documents.fields.covariates.get(covariate), Categories | None):

@@ -201,6 +201,8 @@ def evaluate(
     if new is not None:
         check_source(new, options)
     check_table(out, overwrite)
+    if vary != "seed" and not stability:
+        raise InputError("`vary` says what differs between the fits of `stability`; give that, too, or leave it out")
     mention_edits(run)
     import_models()
     from ..models.refitting import require_variation

@@ -149,6 +149,8 @@ def name(
         from ..topics.saved import require_place
 
         require_place(out, overwrite)
+    if documents != 5 and llm is None and ":" not in rule:
+        raise InputError(f"`rule={rule!r}` gets no documents; leave out `documents`, or give `llm` or a function")
     namer: Any = _function(rule) if ":" in rule else rule
     view = open_topics(run, allow, device)
     chosen = None if topics is None else [number_or_name(each) for each in read_names(topics)]

@@ -350,6 +350,10 @@ def export(
             "`caption`, `label` and `table_language` are those of a .tex or .md table of topics or words; give such a "
             "file, or leave them out"
         )
+    if texts and to is not Target.documents:
+        raise InputError("`texts` are those of documents; leave it out, or give `to='documents'`")
+    if words is not None and to not in (Target.topics, Target.words):
+        raise InputError("`words` are those of a table of topics or words; leave it out")
     view = open_topics(run, allow)
     if prints:
         if to is Target.topics:

@@ -1333,8 +1333,10 @@ class Topics:
             chosen = [self.number_of(topic) for topic in _each(topics)]
         taken = [name for k, name in enumerate(given) if name is not None and k not in chosen]
         if llm is None:
-            if model is not None or name_language != "auto":
-                raise SettingError(f"`{'model' if model else 'name_language'}` needs a language model; give `llm`")
+            given_language = None if name_language == "auto" else name_language
+            for argument, value in (("model", model), ("name_language", given_language), ("timeout", timeout)):
+                if value is not None:
+                    raise SettingError(f"`{argument}` needs a language model; give `llm`")
             return self.rename(distinct(self._names_by(rule, chosen, n_words, n_documents, length), taken))
         if rule != "words":
             raise SettingError("`rule` and `llm` both name the topics; give one of them")
