@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import clone
 
 import topicloom as tl
@@ -187,6 +188,16 @@ def test_a_saved_model_infers_the_same(name, settings, tmp_path):
     np.testing.assert_array_equal(loaded.transform(NEW), model.transform(NEW))
     keeps = name == "Loom" and "infer_with_neighbours" in settings
     assert (tmp_path / "model" / "neighbours.safetensors").exists() == keeps
+
+
+@pytest.mark.parametrize("kind", [tl.LDA, tl.Loom])
+def test_interpolation_and_codes_are_those_of_transform(kind):
+    settings = {} if kind is tl.LDA else {"infer_with_neighbours": True}
+    model = kind(N_GROUPS, epochs=8, random_state=0, **settings).fit(CORPUS)
+    path, ends = model.interpolate(NEW[0], NEW[1], steps=3), NEW[[0, 1]]
+    np.testing.assert_allclose(path.theta[[0, -1]], model.transform(ends), atol=1e-5)
+    codes, _ = model.latent(ends)  # log-ratios of theta
+    np.testing.assert_allclose(softmax(codes, axis=1), model.transform(ends), atol=1e-5)
 
 
 def test_training_vectors_are_kept_only_where_inference_reads_them(caplog):

@@ -691,11 +691,12 @@ class TopicModel(
         """
         if (epoch := vars(self).get("stopped_after_")) is not None:
             logger.warning("the training of this model was stopped after epoch %d; fit it again to finish it", epoch)
-        corpus = self.documents(X)
+        return document_topics(self.network_, self._with_neighbours(self.documents(X)), posterior)
+
+    def _with_neighbours(self, corpus: Corpus) -> Corpus:
+        """Return documents with words of their nearest training documents, if inference needs these."""
         expansion: DocumentExpansion | None = getattr(self.origin, "expansion_", None)
-        if expansion is not None and corpus.vectors is not None:
-            corpus = expansion.of_new(corpus)
-        return document_topics(self.network_, corpus, posterior)
+        return corpus if expansion is None or corpus.vectors is None else expansion.of_new(corpus)
 
     def transform(self, X: Any) -> Array:
         """Infer the topic shares of documents.
@@ -806,8 +807,7 @@ class TopicModel(
             divergence: (n_docs, M), a column for each latent variable. M is L, or L + 1 if the component of a mixture
                 is a latent variable too, or 0 if the posterior has no divergence.
         """
-        corpus = self.documents(X)
-        return latent_codes(self.network_, corpus)
+        return latent_codes(self.network_, self._with_neighbours(self.documents(X)))
 
     @of_one_fit
     def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
@@ -829,7 +829,7 @@ class TopicModel(
             SettingError: `steps` is not a whole number from 2, or `top_n` not one from 1.
         """
         check_is_fitted(self, "components_")
-        ends = self._single_document(a, "a"), self._single_document(b, "b")
+        ends = [self._with_neighbours(self._single_document(X, name)) for X, name in ((a, "a"), (b, "b"))]
         topics = self.components_, as_written(self.vocabulary_, self.spellings_), self.word_counts_
         return interpolate(self.network_, ends, topics, steps, top_n)
 
