@@ -200,6 +200,15 @@ def test_interpolation_and_codes_are_those_of_transform(kind):
     np.testing.assert_allclose(softmax(codes, axis=1), model.transform(ends), atol=1e-5)
 
 
+@pytest.mark.parametrize("edit", [{"split": 0, "into": 2}, {"add": 1}, {"merge": [0, 1]}], ids=str)
+@pytest.mark.parametrize("kind", [tl.LDA, tl.Loom])
+def test_documents_after_edits_have_the_theta_of_transform(kind, edit):
+    settings = {} if kind is tl.LDA else {"infer_with_neighbours": True}
+    model = kind(N_GROUPS, epochs=8, random_state=0, **settings).fit(CORPUS)
+    edited, documents = model.apply_with([edit], CORPUS, model.infer(CORPUS))
+    np.testing.assert_allclose(documents.theta, edited.transform(CORPUS), atol=1e-5)
+
+
 def test_training_vectors_are_kept_only_where_inference_reads_them(caplog):
     settings = {"n_topics": N_GROUPS, "epochs": 8, "random_state": 0}
     kept, usual = (tl.Loom(**settings, infer_with_neighbours=keeps).fit(CORPUS) for keeps in (True, False))

@@ -1045,7 +1045,9 @@ class TopicModel(
         self, edits: Iterable[Edit], corpus: Corpus | None, documents: DocumentTopics | None
     ) -> tuple[Self, DocumentTopics | None]:
         words = self.vocabulary_, self.word_counts_
-        editor = Editor(self.network_, self._applied_edits, *words, corpus=corpus, documents=documents)
+        editor = Editor(
+            self.network_, self._applied_edits, *words, corpus=corpus, documents=documents, read=self._with_neighbours
+        )
         for edit in edits:
             editor.apply(edit)
         return self.with_edits(editor.network, editor.applied_edits()), editor.documents

@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,7 @@ class Editor:
         word_counts: (V,) the tokens of each word in the training documents.
         corpus: documents over these words, or None.
         documents: their topics.
+        read: returns documents as inference reads them, such as with words of their neighbours.
     """
 
     def __init__(
@@ -112,8 +113,9 @@ class Editor:
         *,
         corpus: Corpus | None,
         documents: DocumentTopics | None,
+        read: Callable[[Corpus], Corpus],
     ) -> None:
-        self.corpus, self.documents = corpus, documents
+        self.corpus, self.documents, self.read = corpus, documents, read
         self.vocabulary, self.word_counts, self.before = vocabulary, word_counts, before
         self.network = edited_network(network)
         self.numbering = Numbering.start(len(self.network.prior_theta()))
@@ -206,11 +208,17 @@ class Editor:
             return network.edit(old, batch, first)
 
         has_fields = "vectors" not in network.fields or self.corpus.vectors is not None
-        parts = list(each_batch(network if has_fields else network.base, self.corpus, read))
+        corpus = self.corpus if isinstance(step, Regroup) else self._read_corpus  # regrouping reads theta alone
+        parts = list(each_batch(network if has_fields else network.base, corpus, read))
         average = network.prior_theta().cpu().numpy()
         new: Array = np.concatenate([np.empty((0, len(average)), np.float32), *parts])
         new[self.documents.empty] = average
         self.documents = replace(self.documents, theta=new)
+
+    @cached_property
+    def _read_corpus(self) -> Corpus:
+        assert self.corpus is not None
+        return self.read(self.corpus)
 
     def applied_edits(self) -> AppliedEdits:
         """Return all edits since the training."""
