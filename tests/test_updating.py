@@ -274,3 +274,14 @@ def test_new_topics_can_be_learned_from_documents_with_one_vector():
     edited = topics.apply([{"add": 2, "rows": list(range(40, 60))}])
     assert edited.n_topics == 5
     np.testing.assert_allclose(edited.documents.theta.sum(1), 1, atol=1e-5)
+
+
+def test_documents_outside_the_sample_belong_to_new_topics(monkeypatch):
+    monkeypatch.setattr("topicloom.models.editing._MOST_DOCUMENTS", 20)
+    is_new = np.arange(300) < 100  # only their vectors differ from those of the other documents
+    random = np.random.default_rng(0)
+    vectors = np.eye(4)[is_new.astype(int)] + random.normal(scale=0.1, size=(300, 4))
+    corpus = tl.Corpus.from_counts(1 + random.poisson(0.3, (300, 20)), vectors=vectors)
+    model = tl.LDA(3, epochs=2, neighbour_tokens=0, random_state=0).fit(corpus)
+    shares = model.apply([{"add": 1, "rows": np.flatnonzero(is_new).tolist()}], corpus).transform(corpus)[:, -1]
+    assert shares[is_new].mean() > 0.8 > 0.1 > shares[~is_new].mean()

@@ -417,7 +417,7 @@ def fit_added(network: EditedNetwork, corpus: Corpus, documents: DocumentTopics,
         )
     by_vector = None
     if rows is not None and corpus.vectors is not None:
-        by_vector = _by_vectors(everything, np.asarray(rows)[chosen], n_new, seed)
+        by_vector = _by_vectors(everything, np.asarray(rows), chosen, n_new, seed)
     tokens = np.bincount(columns, counts.data, len(words))  # (W,)
     if n_new == 1:
         given = np.ones((1, len(words)))
@@ -451,7 +451,7 @@ _MOST_OTHERS = 20_000  # documents of the old topics that the regression reads
 _INVERSE_PENALTY = 10.0  # of the regression
 
 
-def _by_vectors(corpus: Corpus, rows: Array, n_new: int, seed: int) -> tuple[Array, Array] | None:
+def _by_vectors(corpus: Corpus, rows: Array, chosen: Array, n_new: int, seed: int) -> tuple[Array, Array] | None:
     """Return the regression that tells the documents of new topics from the others, and the topics of its documents.
 
     Clusters of the vectors are the new topics. Each class has the same weight, since the rare ones are the new ones.
@@ -459,18 +459,19 @@ def _by_vectors(corpus: Corpus, rows: Array, n_new: int, seed: int) -> tuple[Arr
     Args:
         corpus: all documents, with vectors.
         rows: the documents of the new topics.
+        chosen: those of `rows` that are read, as indices of `rows`.
         n_new: the number of new topics n.
-        seed: the seed of the clusters.
+        seed: the seed of the clusters and of the sample of other documents.
 
     Returns:
         (E + 1, n) the weights and, in the last row, the constants, as log odds compared with the old topics; and the
-        new topic of each of the `rows`. None if too few different documents have a vector.
+        new topic of each of the chosen ones. None if too few different documents have a vector.
     """
     from sklearn.cluster import KMeans
     from sklearn.linear_model import LogisticRegression
 
     assert corpus.vectors is not None
-    own = unit_vectors(np.asarray(corpus.vectors[rows]))
+    own = unit_vectors(np.asarray(corpus.vectors[rows[chosen]]))
     others = _sampled(np.setdiff1d(np.flatnonzero(~corpus.is_empty), rows), _MOST_OTHERS, seed)
     directed = own.any(axis=1)
     if not len(others) or len(np.unique(own[directed], axis=0)) < n_new:
