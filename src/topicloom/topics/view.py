@@ -283,7 +283,7 @@ class Topics:
         from .positions import MOST_PLACED, document_positions
 
         found, vectors = self.documents, self.corpus.vectors
-        if rows is None or len(rows) == len(found):
+        if rows is None:
             rows = np.arange(len(found))
         if found.positions is None and len(found) > MOST_PLACED:  # only those that are asked for
             return document_positions(found.theta[rows], None if vectors is None else vectors[rows])
