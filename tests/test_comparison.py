@@ -237,6 +237,7 @@ def test_a_fit_that_fails_is_reported_and_tried_again(tmp_path):
         (GSM(), r"give \[GSM\(\)\]"),
         ([GSM], "a model should be a name such as 'gsm' or a model such as GSM"),
         ([GSM(), GSM(alpha=0.1)], "two models are called 'gsm'"),
+        ([GSM(epochs=3), "gsm"], "two models are called 'gsm'"),
         (7, "a list of names"),
         (["gms"], "did you mean gsm"),
         (["gsm:epoch=3"], "did you mean epochs"),

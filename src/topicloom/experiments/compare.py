@@ -847,8 +847,8 @@ def estimators(models: Models) -> dict[str, TopicModel]:
     if not pairs:
         raise SettingError("`models` is empty, so there is nothing to compare; give names of models")
     made: dict[str, TopicModel] = {}
-    for name, model in pairs:
-        if name in made and not isinstance(model, str):
+    for number, (name, model) in enumerate(pairs):
+        if name in made and (name, model) not in pairs[:number]:  # a name that is repeated is one model
             raise SettingError(f"two models are called {name!r}; give a mapping from names of your choice to models")
         made[name] = estimator(model)
     return made
