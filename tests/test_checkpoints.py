@@ -441,6 +441,15 @@ def test_more_epochs_of_other_methods(model, tmp_path):
     assert len(rows) == done + 2 or (getattr(model, "patience", None) and len(rows) == done + 1)
 
 
+def test_added_epochs_are_a_whole_number(tmp_path):
+    tl.GSM(**SMALL).fit(CORPUS, checkpoint=tmp_path)
+    more = tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=np.int64(1)))
+    assert len(more.history_) == SMALL["epochs"] + 1
+    for wrong in (0, True, 2.5, "3"):
+        with pytest.raises(SettingError, match="should be a whole number from 1"):
+            tl.Checkpoints(tmp_path, more_epochs=wrong)
+
+
 def test_epochs_are_added_to_finished_fits_alone(tmp_path):
     with pytest.raises(InputError, match="holds no finished fit"):
         tl.GSM(**SMALL).fit(CORPUS, checkpoint=tl.Checkpoints(tmp_path, more_epochs=3))

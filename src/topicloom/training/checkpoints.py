@@ -47,7 +47,7 @@ from ..errors import (
 )
 from ..files import as_path, atomic_file, lock_directory, system_error, try_place
 from ..messages import counted, joined
-from ..settings import describe_value, read_interval
+from ..settings import describe_value, read_interval, require_whole
 from .callbacks import Callback, RunState
 from .state import Continuation, Snapshot
 
@@ -129,9 +129,9 @@ class Checkpoints(Callback):
     ) -> None:
         self.directory = self._own = as_path(directory, "directory")
         self._every_seconds, self._every_epochs = read_interval(every)
-        if more_epochs is not None and (isinstance(more_epochs, bool) or more_epochs < 1):
-            raise SettingError(f"`more_epochs={more_epochs!r}` should be a whole number from 1")
-        self.more_epochs = more_epochs
+        if more_epochs is not None:
+            require_whole("more_epochs", more_epochs)
+        self.more_epochs = None if more_epochs is None else int(more_epochs)
         self.allow_other_versions = allow_other_versions
         self.resumed_from: Checkpoint | None = None
         self._ranks = Ranks()

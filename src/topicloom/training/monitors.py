@@ -17,13 +17,14 @@ import numpy.typing as npt
 from torch import Tensor
 
 from ..corpus.corpus import CorpusReference
-from ..errors import InputError, SettingError
+from ..errors import InputError
 from ..metrics import CATALOGUE, Measured, MeasureInputs, Reference
 from ..metrics.catalogue import TOP_WORDS, Measure, known_measures, measures_of
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
 from ..nn.sparse import Batch
 from ..ranking import top_words, word_scores
+from ..settings import require_whole
 from .batches import BatchReader
 
 # Signs of failing training. The loop and the collapse watch find them, and a model names remedies.
@@ -174,8 +175,7 @@ def check_monitors(names: Iterable[str], every: int) -> list[str]:
         SettingError: a name is unknown, or `every` is not a whole number above 0.
     """
     chosen = known_measures(names, measures_of("monitor"), "`monitor`")
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise SettingError(f"`monitor_every={every!r}` should be a whole number from 1")
+    require_whole("monitor_every", every)
     return chosen
 
 
