@@ -138,6 +138,17 @@ def fits(folder: Path) -> None:
         (folder / f"fits-{current().size}.json").write_text(json.dumps(found))
 
 
+def held_out(folder: Path) -> None:
+    """The loss on held-out documents is that of one process, also where a rank has none of them."""
+    texts, one = corpus(), corpus()[[200]]
+    losses = []
+    for ranks in (current(), Ranks()):
+        with joined(ranks):
+            model = tl.GSM(5, random_state=0, epochs=2).fit(texts, validation=one)
+        losses.append([row["validation_loss"] for row in model.history_])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
 class Dies(tl.Callback):
     """Ends the second process without a word in the counting stage."""
 
@@ -184,7 +195,7 @@ def work(tasks: list[str], folder: Path, known: dict[str, str], output: Path) ->
     sys.stdout = sys.stderr = output.open("w", buffering=1, encoding="utf-8")
     logging.getLogger("topicloom").setLevel(logging.ERROR)
     torch.set_num_threads(1)
-    functions = (same_as_one_process, refusals, own_noise, fits, checkpoints, out_of_memory)
+    functions = (same_as_one_process, refusals, own_noise, fits, held_out, checkpoints, out_of_memory)
     by_name = {function.__name__: function for function in functions}
     with join():
         for task in tasks:

@@ -31,9 +31,8 @@ def environments(n_ranks: int) -> list[dict[str, str]]:
 def fits(tmp_path_factory):
     """The histories and topics of fits by one process and by two."""
     folder = tmp_path_factory.mktemp("fits")
-    for code, output in ranks.started(
-        ["same_as_one_process", "refusals", "own_noise", "fits"], folder, environments(2)
-    ):
+    tasks = ["same_as_one_process", "refusals", "own_noise", "fits", "held_out"]
+    for code, output in ranks.started(tasks, folder, environments(2)):
         assert code == 0, output
     ranks.fits(folder)
     return [json.loads((folder / f"fits-{n}.json").read_text()) for n in (1, 2)]

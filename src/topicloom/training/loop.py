@@ -539,6 +539,6 @@ def _mean_loss(network: TopicNetwork, reader: BatchReader, weight: float) -> flo
         weight: the weight of the divergence.
     """
     totals = evaluate(network, reader, lambda batch: network.loss(batch).without_extras(weight).sum())
-    found = torch.stack([torch.stack(totals).sum().double().cpu(), torch.tensor(reader.n_docs).double()])
-    total, n_docs = current().sum(found).tolist()
+    total = float(torch.stack(totals).sum()) if totals else 0.0  # a rank may have no held-out document
+    total, n_docs = current().sum(torch.tensor([total, reader.n_docs], dtype=torch.float64)).tolist()
     return float(total / n_docs)
