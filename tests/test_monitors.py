@@ -39,6 +39,14 @@ def test_every_few_epochs_and_at_the_end():
     assert model.history_[-1]["inverted_rbo"] == pytest.approx(float(metrics.inverted_rbo(ids)))
 
 
+def test_every_few_fits_of_an_ensemble_and_at_the_end():
+    model = tl.Ensemble(model="gsm:epochs=3", n_topics=3, n_fits=5, min_similarity=0.1, random_state=0)
+    model.fit(PLANTED, monitor=["document_npmi"], monitor_every=2)
+    assert measured(model, "document_npmi") == [2, 4, 5]
+    expected = float(metrics.document_npmi(model.topic_ids(25), PLANTED.counts))
+    assert model.history_[-1]["document_npmi"] == pytest.approx(expected)
+
+
 def test_what_is_learned_does_not_change():
     watched, alone = (
         tl.GSM(3, epochs=4, random_state=0).fit(PLANTED, monitor=names, monitor_every=1)

@@ -35,11 +35,11 @@ from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..training.batches import BatchReader, choose_device
 from ..training.callbacks import Callback, ProgressBar, call_on_epoch, watched
-from ..training.loop import Monitor
+from ..training.loop import Monitor, evaluated
 from ..training.state import Row, Snapshot
 from . import estimator_named
 from .base import TopicModel
-from .inference import Array
+from .inference import Array, device_of
 from .loom.cvb0 import dirichlet_step
 from .refitting import Variation, documents_of_fit, model_of_fit
 from .words import Words
@@ -238,7 +238,8 @@ class Ensemble(TopicModel):
                         combined = run.network = self._combined(run.topics, corpus, device)
                         watch = self.collapse_watch(BatchReader.of(corpus, _BLOCK, device).without_empty())
                         row |= watch(combined)
-                        row |= {name: value for monitor in monitors for name, value in monitor(combined).items()}
+                    for monitor in monitors:  # which count the fits
+                        row |= evaluated(run.network, device_of(run.network), monitor)
                     run.history.append(row | {"seconds": time.perf_counter() - began})
                     call_on_epoch(watchers, run.history[-1])
                     for watcher in watchers:
