@@ -223,6 +223,8 @@ class TopicModel(
     recipes: ClassVar[dict[str, dict[str, Any]]] = {}  # the settings of further papers, by the names for `as_published`
     uses_validation: ClassVar[bool] = False  # whether `fit` can measure a loss on held-out documents
     needs_vectors: ClassVar[bool] = False  # whether it groups documents by their vectors; they get no neighbours' words
+    # Whether new documents, too, get words of their neighbours: always, never, or as `infer_with_neighbours` says.
+    expands_new_documents: ClassVar[Literal["always", "never", "as set"]] = "as set"
     predicts_words: ClassVar[bool] = True  # whether it has a perplexity
     uses_ranks: ClassVar[bool] = False  # whether several processes can train it together (`topicloom.distributed`)
     model_format: ClassVar[int] = 1  # of saved weights and settings; raise it when they mean something else
@@ -606,7 +608,8 @@ class TopicModel(
     @property
     def infers_with_neighbours(self) -> bool:
         """Whether new documents get tokens of their nearest training documents before their topics are inferred."""
-        return self.infer_with_neighbours
+        kind = self.expands_new_documents
+        return self.infer_with_neighbours if kind == "as set" else kind == "always"
 
     def _held_out(self, X: Any, vocabulary: Vocabulary | None) -> Corpus:
         """Return documents for validation as a corpus over the words of training."""

@@ -135,6 +135,8 @@ class Ensemble(TopicModel):
         True
     """
 
+    expands_new_documents = "always"  # it has no encoder that reads vectors
+
     model: str = "loom"
     n_fits: Annotated[int, Field(ge=2)] = 5
     vary: Literal["seed", "order", "bootstrap"] = "seed"
@@ -180,10 +182,6 @@ class Ensemble(TopicModel):
         made.fit(given[0].documents(X))
         del made.given
         return made
-
-    @property
-    def infers_with_neighbours(self) -> bool:
-        return True  # it has no encoder that reads vectors
 
     def check_combinations(self) -> None:
         base = estimator_named(self.model)

@@ -194,6 +194,7 @@ class LDA(TopicModel):
         "batch_size": ("with `method='gibbs'`", lambda model: model.method != "gibbs"),
         "n_jobs": ("without `method='gibbs'`", lambda model: model.method == "gibbs"),
     }
+    expands_new_documents = "always"  # it has no encoder that reads vectors
 
     method: Literal["variational", "gibbs"] = "variational"
     epochs: AtLeastOne | None = None
@@ -246,10 +247,6 @@ class LDA(TopicModel):
         network = mean_field_network(weights, np.broadcast_to(parameter, len(weights)))
         model.adopt_network(network.on(choose_device(model.device), seed=0))
         return model
-
-    @property
-    def infers_with_neighbours(self) -> bool:
-        return True  # it has no encoder that reads vectors
 
     def build_network(self, words: Words, generator: torch.Generator) -> MeanFieldNetwork:
         return MeanFieldNetwork(len(words), self.n_topics)

@@ -167,8 +167,13 @@ class NeuralTopicModel(TopicModel):
             lambda model: model.patience is not None or model.schedule == "anneal",
         ),
         "code_norm_eps": ("with `code_norm='none'`", lambda model: model.code_norm != "none"),
-        "infer_with_neighbours": ("in a model whose encoder reads a document's own words", lambda model: False),
+        "infer_with_neighbours": (
+            "in a model whose encoder reads a document's own words",
+            lambda model: model.expands_new_documents == "as set",
+        ),
     }
+    # The encoder reads own words, and would not see those of neighbours.
+    expands_new_documents: ClassVar[Literal["always", "never", "as set"]] = "never"
     uses_validation: ClassVar[bool] = True
     uses_ranks: ClassVar[bool] = True
     steps_per_epoch: ClassVar[int] = 30  # on a small corpus, if `batch_size` is None
@@ -226,10 +231,6 @@ class NeuralTopicModel(TopicModel):
     def gain(self) -> float:
         """The factor by which topics are learned faster than the encoder."""
         return self.topic_gain
-
-    @property
-    def infers_with_neighbours(self) -> bool:
-        return False  # the encoder reads own words, and would not see those of neighbours
 
     @property
     def last_hidden_size(self) -> int:

@@ -42,7 +42,7 @@ from ...training.batches import BatchReader
 from ...training.loop import EVALUATION_SEED, train_stages
 from ...training.state import Snapshot, Stage, TrainingPlan, TrainingState
 from ..autoencoders import VariationalTopicModel
-from ..base import UsedIf, theta_of
+from ..base import theta_of
 from ..gsm import GSM, GSMNetwork
 from ..inference import Array
 from ..neural import LARGEST_BATCH
@@ -459,7 +459,7 @@ class Loom(VariationalTopicModel):
         (200, 3)
     """
 
-    used_if: ClassVar[UsedIf] = {"infer_with_neighbours": ("", lambda model: True)}
+    expands_new_documents = "as set"  # counting reads words of neighbours
     steps_per_epoch: ClassVar[int] = 16
 
     target: Literal["counts"] = "counts"
@@ -539,10 +539,6 @@ class Loom(VariationalTopicModel):
         """Return the factor of the learning rate for batches of more than 256 documents."""
         batch = min(self.batch_size or 0, self.word_statistics().n_docs)
         return math.sqrt(max(1.0, batch / LARGEST_BATCH))
-
-    @property
-    def infers_with_neighbours(self) -> bool:
-        return self.infer_with_neighbours  # counting reads words of neighbours
 
     @property
     def n_history_rows(self) -> int:
