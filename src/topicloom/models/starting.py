@@ -28,7 +28,7 @@ from torch.nn.functional import pad
 from ..distributed import current
 from ..metrics import document_npmi
 from ..metrics.cooccurrence import Reference
-from ..nn.execution import single_thread
+from ..nn.execution import one_thread_with_mkl
 from ..nn.network import TOP_N, AutoencoderNetwork, Loss, TopicNetwork
 from ..nn.posteriors import TopicShares
 from ..nn.sparse import Batch, SparseCounts, document_pieces
@@ -179,7 +179,7 @@ def start_at_clusters(state: TrainingState, reader: BatchReader, stages: Sequenc
     generator = torch.Generator().manual_seed(state.seed)
     # With more threads, a tenth of a second becomes three seconds while another process is busy, and sums over words
     # have other roundings.
-    with single_thread():
+    with one_thread_with_mkl():
         found = find_clusters(documents, words.idf.to(device), n_topics, generator, seeds)
         of_first = {name: current().of_first(getattr(found, name)) for name in ("centres", "deviations")}
         clusters = replace(found, **of_first)

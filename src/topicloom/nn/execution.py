@@ -96,8 +96,11 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 @contextmanager
-def single_thread() -> Iterator[None]:
-    """Do the same as `one_thread`, also after a call of `torch.set_num_threads`."""
+def one_thread_with_mkl() -> Iterator[None]:
+    """Do the same as `one_thread`, and let MKL use one thread, which that does not after `torch.set_num_threads`.
+
+    The number of MKL's threads is that of the whole process, so this is for training and not for inference.
+    """
     n_threads = torch.get_num_threads()
     with one_thread():
         if mkl_threads() == 1:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..distributed import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
-from ..nn.execution import helper_threads, prefetched, single_thread
+from ..nn.execution import helper_threads, one_thread_with_mkl, prefetched
 from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
 from .batches import BatchReader
@@ -504,7 +504,7 @@ class _Threads(ExitStack):
 @contextmanager
 def _threads(single: bool, device: torch.device) -> Iterator[None]:
     n_helpers = torch.get_num_threads() - 1 if single and device.type == "cpu" else 0
-    with single_thread() if single else nullcontext(), helper_threads(n_helpers):
+    with one_thread_with_mkl() if single else nullcontext(), helper_threads(n_helpers):
         yield
 
 
