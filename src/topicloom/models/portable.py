@@ -24,15 +24,13 @@ from torch import Tensor, nn
 from ..errors import InputError
 from ..nn.dirichlet_posteriors import LaplacePosterior, SparsePosterior
 from ..nn.edited import EM_STEPS, LEAST_KEPT_SHARE, AddedTopics, EditedNetwork, Regroup
-from ..nn.encoders import BagEncoder, DirichletHead, WeibullHead
+from ..nn.encoders import TINY_TOTAL, BagEncoder, DirichletHead, WeibullHead
 from ..nn.execution import usual_device, without_gradients
 from ..nn.mean_field import MAX_STEPS, TOLERANCE, MeanFieldNetwork
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
-from ..nn.sparse import Batch, SparseCounts
+from ..nn.sparse import TINY, Batch, SparseCounts
 from .gsm import GSMNetwork
-
-TINY_TOTAL, TINY = 1e-12, 1e-10  # the same values as in nn/encoders.py and nn/sparse.py
 
 Array = npt.NDArray[Any]
 Link = Literal["softmax", "counts", "softplus"]
