@@ -691,6 +691,12 @@ class TopicModel(
         Args:
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
             posterior: a function from a batch to a posterior. None is the posterior of the network.
+
+        Returns:
+            what `infer` returns.
+
+        Raises:
+            InputError: X cannot be used.
         """
         if (epoch := vars(self).get("stopped_after_")) is not None:
             logger.warning("the training of this model was stopped after epoch %d; fit it again to finish it", epoch)
@@ -805,8 +811,9 @@ class TopicModel(
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
 
         Returns:
-            code: (n_docs, L). For a Gaussian posterior, the mean of the code; for a Dirichlet or Weibull posterior, the
-                logarithms of its weights (L = K); for other models, theta as centred log-ratios (L = K).
+            code: (n_docs, L). For a Gaussian posterior, the mean of the code; for a Dirichlet or Weibull posterior that
+                an encoder gives, the logarithms of its weights (L = K); otherwise, such as for a Dirichlet posterior
+                that is computed given the topics, theta as centred log-ratios (L = K).
             divergence: (n_docs, M), a column for each latent variable. M is L, or L + 1 if the component of a mixture
                 is a latent variable too, or 0 if the posterior has no divergence.
         """
@@ -1034,9 +1041,12 @@ class TopicModel(
 
         Args:
             edits: a list such as [{"merge": [3, 7]}, {"drop": [5]}], with the numbers of topics before any edit.
-            matching: for edits of another model, the number in this model of each topic of the other one, or None.
             corpus: documents over the model's words.
             documents: the topics of these documents, from `infer(corpus)`.
+            matching: for edits of another model, the number in this model of each topic of the other one, or None.
+
+        Raises:
+            InputError: an edit cannot be applied; the model is as it was.
         """
         check_is_fitted(self, "components_")
         prepared = prepared_edits(edits, len(self.components_), matching)
