@@ -62,6 +62,28 @@ def test_gradients_are_finite_differences(n, m):
     assert torch.autograd.gradcheck(of, inputs, atol=1e-6)
 
 
+@pytest.mark.parametrize(("n", "m"), [(12, 4), (4, 12), (4, 2)])
+def test_gradients_of_separate_groups_are_those_of_each_group(n, m):
+    cost, _, _ = problem(n, m)
+    weights = torch.rand(n, m, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    parts = [(slice(0, n // 2), slice(0, m // 2)), (slice(n // 2, n), slice(m // 2, m))]
+    far = torch.full_like(cost, 2000.0)
+    for part in parts:
+        far[part] = 0
+
+    def gradient(cost, weights):
+        cost = cost.detach().clone().requires_grad_()
+        n, m = cost.shape
+        plan = transport_plan(cost, cost.new_full((n,), 1 / n), cost.new_full((m,), 1 / m), 1.0, tolerance=1e-12)
+        (plan * weights).sum().backward()
+        return cost.grad
+
+    expected = torch.zeros_like(cost)
+    for part in parts:
+        expected[part] = gradient(cost[part], weights[part]) / 2  # each group has half of the mass
+    torch.testing.assert_close(gradient(cost + far, weights), expected, atol=1e-9, rtol=0)
+
+
 def test_far_points_in_single_precision_have_a_finite_plan():
     cost, a, b = problem(5, 40, torch.float32)
     cost = (40 * cost).requires_grad_()  # up to 800 with the sharpness

@@ -101,8 +101,21 @@ class _Plan(torch.autograd.Function):
         b = b.clamp_min(torch.finfo(b.dtype).tiny)
         matrix = (torch.diag(a) - (p / b) @ p.mT).double()  # (S, S); constants are its null space
         a = a.double()
-        x = torch.linalg.solve(matrix + torch.outer(a, a), (r - p @ (c / b)).double()).to(p)
+        x = _solved(matrix + torch.outer(a, a), (r - p @ (c / b)).double()).to(p)
         y = (c - x @ p) / b
         of_rows, of_columns = (x, y) if wide else (y, x)
         of_log = weighted - plan * (of_rows[:, None] + of_columns)
         return -ctx.sharpness * of_log, of_rows, of_columns, None, None, None
+
+
+def _solved(matrix: Tensor, right: Tensor) -> Tensor:
+    """Return x (S,) with matrix x = right, for a symmetric matrix (S, S).
+
+    If nothing is transported between groups of points, each group has a null space of its own, and the matrix is
+    singular. The gradients of the costs are then the same for all solutions, of which the shortest is returned.
+    """
+    x: Tensor
+    x, problem = torch.linalg.solve_ex(matrix, right)
+    if int(problem) and bool(matrix.isfinite().all()):
+        x = torch.linalg.pinv(matrix, hermitian=True) @ right
+    return x
