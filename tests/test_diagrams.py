@@ -96,6 +96,8 @@ def test_labels_can_be_chinese_and_files_svg(tmp_path: Path, chinese_font: None)
 
 
 def test_models_without_a_network_are_refused() -> None:
+    with pytest.raises(InputError, match="`model='gsm'` is no fitted model"):
+        tl.diagram("gsm")
     with pytest.raises(InputError, match="GSM is not fitted yet"):
         tl.diagram(tl.GSM(3))
     with pytest.raises(InputError, match="LDA has no neural network"):

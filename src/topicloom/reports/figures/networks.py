@@ -133,7 +133,7 @@ def diagram(model: Any, *, language: Language = "en", font: str | PathLike[str] 
         the figure; `figure.savefig("model.svg")` writes it as SVG.
 
     Raises:
-        InputError: the model is not fitted, or has no network that can be drawn.
+        InputError: what was given is no model, or is not fitted, or has no network that can be drawn.
 
     Examples:
         >>> import topicloom as tl
@@ -142,6 +142,8 @@ def diagram(model: Any, *, language: Language = "en", font: str | PathLike[str] 
         >>> {"(50, 128)", "(128, 128)", "(128, 3)"} <= {text.get_text() for text in figure.axes[0].texts}
         True
     """
+    if isinstance(model, str | type):
+        raise InputError(f"`model={model!r:.60}` is no fitted model; give one, such as that of `load`")
     network = getattr(model, "network_", None)
     name = type(model).__name__
     if network is None and not hasattr(model, "components_"):
