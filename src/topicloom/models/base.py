@@ -700,7 +700,8 @@ class TopicModel(
         """
         if (epoch := vars(self).get("stopped_after_")) is not None:
             logger.warning("the training of this model was stopped after epoch %d; fit it again to finish it", epoch)
-        return document_topics(self.network_, self._with_neighbours(self.documents(X)), posterior)
+        corpus = self._with_neighbours(self.documents(X))  # which raises an error before the first fit
+        return document_topics(self.network_, corpus, posterior)
 
     def _with_neighbours(self, corpus: Corpus) -> Corpus:
         """Return documents with words of their nearest training documents, if inference needs these."""
@@ -817,7 +818,8 @@ class TopicModel(
             divergence: (n_docs, M), a column for each latent variable. M is L, or L + 1 if the component of a mixture
                 is a latent variable too, or 0 if the posterior has no divergence.
         """
-        return latent_codes(self.network_, self._with_neighbours(self.documents(X)))
+        corpus = self._with_neighbours(self.documents(X))
+        return latent_codes(self.network_, corpus)
 
     @of_one_fit
     def interpolate(self, a: Any, b: Any, steps: int = 8, top_n: int = 10) -> Interpolation:
