@@ -176,8 +176,8 @@ WHY = """
   finite. With "tfidf", 2,000 documents and the 30 epochs of pretraining, losses are finite here, too; after 10
   epochs, 46 of 50 topics are the main topic of no document. To read their code with today's PyTorch, `forward` has to
   return three values, and the binary cross-entropy has to accept counts above 1.
-- ETM and DirichletVAE leave topics unused with the settings of their papers: 20 to 23 of 50 in ETM, and 4 to 13 in
-  DirichletVAE, which `patience` stopped after 159 to 263 epochs.
+- ETM and DirichletVAE leave topics unused with the settings of their papers: 17 to 23 of 50 in ETM, and 3 to 13 in
+  DirichletVAE, which `patience` stopped after 159 to 269 epochs.
 - docs/published.md lists what still differs in each model.
 """
 
