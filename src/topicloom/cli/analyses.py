@@ -106,6 +106,7 @@ Out = Annotated[
     ),
 ]
 Topic = Annotated[str | None, typer.Option(metavar="TOPIC", help="One topic, by its number or its name, in detail.")]
+_WORDS = 5  # to show, by default
 WordsOf = Annotated[int, typer.Option(min=1, help="Words to show.")]
 Samples = Annotated[int, typer.Option(min=20, help="Bootstrap samples for the intervals.")]
 Level = Annotated[float, typer.Option(help="Coverage of the intervals, such as 0.95.")]
@@ -116,7 +117,7 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same int
 def hierarchy(
     run: Run,
     groups: Annotated[int | None, typer.Option(min=1, help="Cut the tree into this many groups of topics.")] = None,
-    words: WordsOf = 5,
+    words: WordsOf = _WORDS,
     word_weight: Annotated[
         float, typer.Option(help="Weight of shared words, from 0 to 1; the rest is the weight of shared documents.")
     ] = 0.5,
@@ -147,7 +148,7 @@ def trends(
     end: End = None,
     min_documents: MinDocuments = None,
     topic: Topic = None,
-    words: WordsOf = 5,
+    words: WordsOf = _WORDS,
     documents: Annotated[
         int, typer.Option(min=0, metavar="N", help="Documents of --topic to show for each period.")
     ] = 0,
@@ -167,7 +168,7 @@ def trends(
     check_table(out, overwrite)
     if documents and topic is None:
         raise InputError("`documents` shows those of one topic; name it by `topic`")
-    if words != 5 and topic is None:
+    if words != _WORDS and topic is None:
         raise InputError("`words` shows those of one topic in each period; name it by `topic`")
     view = open_topics(run)
     when: dict[str, Any] = {"bins": read_bins(bins), "start": start, "end": end}
@@ -279,7 +280,7 @@ def by(
         ),
     ] = None,
     topic: Topic = None,
-    words: WordsOf = 5,
+    words: WordsOf = _WORDS,
     crosstab: Annotated[
         bool, typer.Option("--crosstab", help="Show a table of topics and groups: shares, and which differ.")
     ] = False,
@@ -306,7 +307,7 @@ def by(
         if covariate not in ("class", covariates):
             raise InputError(f"COVARIATE is {covariate} and --covariate is {covariates}; give one of them")
         covariate = covariates
-    if words != 5 and (topic is None or crosstab):
+    if words != _WORDS and (topic is None or crosstab):
         raise InputError("`words` shows those of one topic in each group; name it by `topic`, without `crosstab`")
     view = open_topics(run)
     found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)

@@ -102,6 +102,9 @@ def edit(
         logger.info("the numbers of topics changed: %s", moved)
 
 
+_DOCUMENTS = 5  # of each topic that is named, by default
+
+
 @command(
     panels={
         "Language model": ("llm", "model", "name_language", "documents", "timeout"),
@@ -129,7 +132,7 @@ def name(
     ] = "auto",
     documents: Annotated[
         int, typer.Option(min=0, help="Typical documents of each topic that it gets, or that your function gets.")
-    ] = 5,
+    ] = _DOCUMENTS,
     timeout: Timeout = None,
     font: Font = None,
     figure_language: FigureLanguage = FigureLanguages.auto,
@@ -149,7 +152,7 @@ def name(
         from ..topics.saved import require_place
 
         require_place(out, overwrite)
-    if documents != 5 and llm is None and ":" not in rule:
+    if documents != _DOCUMENTS and llm is None and ":" not in rule:
         raise InputError(f"`rule={rule!r}` gets no documents; leave out `documents`, or give `llm` or a function")
     namer: Any = _function(rule) if ":" in rule else rule
     view = open_topics(run, allow, device)

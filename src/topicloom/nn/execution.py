@@ -97,9 +97,10 @@ def one_thread() -> AbstractContextManager[object]:
 
 @contextmanager
 def one_thread_with_mkl() -> Iterator[None]:
-    """Do the same as `one_thread`, and let MKL use one thread, which that does not after `torch.set_num_threads`.
+    """Do the same as `one_thread`, and let MKL use one thread, too.
 
-    The number of MKL's threads is that of the whole process, so this is for training and not for inference.
+    After a call of `torch.set_num_threads`, `one_thread` does not limit MKL. MKL's number of threads belongs to the
+    whole process, so this is for training and not for inference.
     """
     n_threads = torch.get_num_threads()
     with one_thread():
