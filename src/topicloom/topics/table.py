@@ -98,8 +98,8 @@ class Table:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], title: str = "", columns: Sequence[str] = ()) -> Table:
-        """Make a table of rows; `columns` names the columns of a table without rows."""
-        names = list(rows[0]) if rows else list(columns)
+        """Make a table of rows. Its columns are `columns` in their order, or else those of the first row."""
+        names = list(columns or (rows[0] if rows else ()))
         return cls({name: [row[name] for row in rows] for name in names}, title)
 
     @classmethod

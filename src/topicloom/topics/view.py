@@ -1,7 +1,7 @@
 """Topics: the topics of a fitted model together with documents, to read, compare, edit and export.
 
-What a method computes stands in the module of its subject, as functions of arrays, and is loaded when it is first used:
-`typical`, `coloured`, `hierarchy`, `trends`, `shares`, `matching`, `naming` and `export`.
+What a method computes is in the module of its subject, such as `typical`, `trends` or `naming`, which is imported when
+the method is first called.
 """
 
 from __future__ import annotations
@@ -382,8 +382,7 @@ class Topics:
     def topic_table(self, n_words: int = 10, n_documents: int = 3) -> pandas.DataFrame:
         """Return a data frame with a row for each topic.
 
-        The columns are topic, name, share, documents, words, representative, coherence and exclusivity; `table` returns
-        the same without pandas, and describes them.
+        `table` returns the same without pandas, and describes the columns.
 
         Args:
             n_words: the number of words of a topic.
@@ -560,20 +559,15 @@ class Topics:
             rows = rows[found.theta[rows, self.number_of(topic)] > 1 / self.n_topics]
         rows = rows[np.argsort(-similarity[rows], kind="stable")[: int(n)]]
         words = (self._split(str(query)) if row is None else None) or []
-        mains = found[rows].main_topics
-        table = []
-        for place, topic_of in zip(rows.tolist(), mains, strict=True):
-            table.append(
-                {
-                    "document": place,
-                    "id": found.ids[place],
-                    "similarity": float(similarity[place]),
-                    "topic": topic_of,
-                    "label": None if found.labels is None else found.labels[place],
-                    "time": self._time_of(place),
-                    "text": self._text_of(place, words, length),
-                }
-            )
+        table = [
+            {
+                **_known_of(found, place),
+                "similarity": float(similarity[place]),
+                "topic": main,
+                "text": self._text_of(place, words, length),
+            }
+            for place, main in zip(rows.tolist(), found[rows].main_topics, strict=True)
+        ]
         columns = ("document", "id", "similarity", "topic", "label", "time", "text")
         return Table.of(table, f"Documents near {str(query).strip()!r:.60}", columns)
 
@@ -619,18 +613,14 @@ class Topics:
         fits = self.judge.own() if X is None else self.judge.of(corpus, found.theta, found.empty)
         order = np.lexsort((fits.score, found.empty))[: None if n is None else int(n)]
         mains = found.main_topics
-        times = found.times
         table = [
             {
-                "document": row,
-                "id": found.ids[row],
+                **_known_of(found, row),
                 "fit": float(fits.fit[row]),
                 "outlier": bool(fits.is_outlier[row]),
                 "topic": mains[row],
                 "share": None if mains[row] is None else float(fits.share[row]),
                 "similarity": float(fits.similarity[row]),
-                "label": None if found.labels is None else found.labels[row],
-                "time": None if times is None or np.isnat(times[row]) else times[row].item(),
                 "text": None if found.texts is None else _beginning(found.texts[row], length),
             }
             for row in order.tolist()
@@ -816,8 +806,7 @@ class Topics:
         return over_time(
             self.documents.theta, self.documents.times, period, bins=bins, start=start, end=end,
             min_documents=min_documents, empty=self.documents.empty, n_tokens=self.corpus.counts.sum(axis=1),
-            names=self.names, level=level,
-            n_samples=n_samples, random_state=random_state,
+            names=self.names, level=level, n_samples=n_samples, random_state=random_state,
         )  # fmt: skip
 
     def words_over_time(
@@ -1586,7 +1575,8 @@ class Topics:
                 `to_datamapplot`.
 
         Raises:
-            SettingError: the coordinates have another shape, or the layout does not exist.
+            InputError: `space` is "vectors", and the documents have none.
+            SettingError: the coordinates have another shape, or the space or the layout does not exist.
 
         Examples:
             >>> import tempfile, topicloom as tl
@@ -1603,23 +1593,13 @@ class Topics:
 
     def _document_row(self, row: int, k: int, length: int | None) -> dict[str, Any]:
         """Return a document as a row of the table of documents of a topic."""
-        found = self.documents
         columns = self._typical_words(row, k)
-        words = [self.vocabulary[word] for word in columns]
         return {
-            "document": row,
-            "id": found.ids[row],
-            "share": float(found.theta[row, k]),
-            "label": None if found.labels is None else found.labels[row],
-            "time": self._time_of(row),
+            **_known_of(self.documents, row),
+            "share": float(self.documents.theta[row, k]),
             "words": [self.written_words[word] for word in columns],
-            "text": self._text_of(row, words, length),
+            "text": self._text_of(row, [self.vocabulary[word] for word in columns], length),
         }
-
-    def _time_of(self, row: int) -> Any:
-        """Return the time of a document; None if it is not known."""
-        times = self.documents.times
-        return None if times is None or np.isnat(times[row]) else times[row].item()
 
     def _text_of(self, row: int, words: Sequence[str], length: int | None) -> str | None:
         """Return the text of a document, or its passage with the most of these words; None if it is not known."""
@@ -1804,6 +1784,17 @@ class Topics:
     def _rows(self) -> dict[str, int]:
         """The first row of each id."""
         return {name: row for row, name in reversed(list(enumerate(self.documents.ids)))}
+
+
+def _known_of(found: DocumentTopics, row: int) -> dict[str, Any]:
+    """Return what tables of documents say about each: its row, id, label and time; None for what is not known."""
+    labels, times = found.labels, found.times
+    return {
+        "document": row,
+        "id": found.ids[row],
+        "label": None if labels is None else labels[row],
+        "time": None if times is None or np.isnat(times[row]) else times[row].item(),
+    }
 
 
 def _beginning(text: str, length: int | None) -> str:
