@@ -103,14 +103,9 @@ _WORDS_IN_NOTEBOOKS = 10  # words shown for each topic
 _NAMED_WORDS = 10  # in a message about words that are left out
 _MUCH_LEFT_OUT = 0.1  # of the tokens; more is worth a warning
 _NO_NEIGHBOURS = "in a model that groups documents by their vectors"
-# Attributes that an edited model shares with the trained one.
-_KEPT_BY_EDITS = (
-    "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "history_",
-    "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_", "spellings_",
-)  # fmt: skip
-# Attributes that `partial_fit` replaces or leaves alone. It changes others in place, such as weights.
-_NOT_CHANGED_IN_PLACE = (
-    "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_", "components_",
+# What a model records of its training beside the topics. Edits keep it, and `partial_fit` never changes it in place.
+_RECORDED = (
+    "vocabulary_", "tokenizer_", "word_counts_", "document_counts_", "n_documents_", "n_features_in_",
     "feature_names_in_", "fields_", "settings_", "stopped_after_", "encoder_", "n_lent_tokens_", "spellings_",
 )  # fmt: skip
 # Settings that can make training fail. Messages name them in this order.
@@ -487,7 +482,7 @@ class TopicModel(
         learned = {
             name: value
             for name, value in vars(self).items()
-            if name.endswith("_") and name not in _NOT_CHANGED_IN_PLACE
+            if name.endswith("_") and name not in (*_RECORDED, "components_")
         }
         rows = {id(row): row for row in self.history_}  # rows are added, and not changed
         with with_gradients():
@@ -792,7 +787,7 @@ class TopicModel(
         if method == "completion":
             # A vector was made from the whole text, so it would tell the words that are scored.
             corpus = self.without_vectors(corpus)
-            observed, scored = (_with_counts(corpus, half) for half in metrics.completion_split(corpus.counts))
+            observed, scored = (replace(corpus, counts=half) for half in metrics.completion_split(corpus.counts))
             theta = document_topics(self.network_, observed).theta
             return log_likelihood(self.network_, theta, scored), scored.counts.sum(axis=1)
         if method != "bound":
@@ -1077,7 +1072,8 @@ class TopicModel(
             applied: the edits.
         """
         model = copy.copy(self)
-        for learned in [name for name in vars(model) if name.endswith("_") and name not in _KEPT_BY_EDITS]:
+        kept = (*_RECORDED, "history_")
+        for learned in [name for name in vars(model) if name.endswith("_") and name not in kept]:
             delattr(model, learned)
         model.n_topics, model.seed_words = len(applied.numbering), None
         model.base_, model.applied_edits_ = self.origin, applied
@@ -1344,9 +1340,7 @@ class TopicModel(
             if corpus.encoder is not None:
                 corpus.encoder.require_same(known, "the training documents")
         network: TopicNetwork | None = vars(self).get("network_")  # None during training
-        if words_only:
-            return corpus
-        return corpus if network is None else self.read_by(network, corpus)
+        return corpus if words_only or network is None else self.read_by(network, corpus)
 
     def read_by(self, network: TopicNetwork, corpus: Corpus) -> Corpus:
         """Return documents that a network can read: without vectors, their topics are inferred from their words.
@@ -1619,8 +1613,3 @@ def theta_of(found: DocumentTopics) -> Array:
 def _may_lack_vectors(network: TopicNetwork) -> bool:
     """Return whether a network reads vectors, and can do without them."""
     return "vectors" in network.optional_fields
-
-
-def _with_counts(corpus: Corpus, counts: sp.csr_array) -> Corpus:
-    """Return the same documents with other counts."""
-    return Corpus(counts, corpus.vocabulary, corpus.fields, corpus.tokenizer)
