@@ -41,8 +41,8 @@ from torch.nn.functional import normalize
 
 from ..corpus import Corpus
 from ..distributed import current, step
-from ..errors import InputError, SettingError
-from ..nn.decoders import Criterion, Decoder, MLPDecoder, make_decoder
+from ..errors import InputError
+from ..nn.decoders import Criterion, Decoder, make_decoder
 from ..nn.layers import linear, normal_like
 from ..nn.network import Loss, TopicNetwork
 from ..nn.posteriors import DrawnComponentPosterior, GaussianPosterior, MixturePrior, SampledPosterior
@@ -54,7 +54,7 @@ from ..training.state import Stage, TrainingState
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .base import UsedIf, of_one_fit
 from .inference import Array, each_batch
-from .neural import PLAIN_VARIATIONAL
+from .neural import PLAIN_VARIATIONAL, mlp_decoder
 from .words import Words
 
 _LEAST_WEIGHT = 1e-12
@@ -316,19 +316,9 @@ class GMNTM(VariationalTopicModel):
 
 
 def _decoder(settings: GMNTM, words: Words, generator: torch.Generator) -> Decoder:
-    if settings.decoder != "mlp":
-        return make_decoder(settings.decoder, settings.build_topics(words, generator))
-    if settings.seed_words:
-        raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
-    return MLPDecoder(
-        settings.background_logits(words),
-        settings.n_topics,
-        settings.decoder_sizes or _DECODER_SIZES,
-        generator,
-        activation=settings.activation,
-        gain=settings.gain,
-        scale=settings.topic_scale,
-    )
+    if settings.decoder == "mlp":
+        return mlp_decoder(settings, words, settings.decoder_sizes or _DECODER_SIZES, settings.activation, generator)
+    return make_decoder(settings.decoder, settings.build_topics(words, generator))
 
 
 def _pretraining_loss(network: TopicNetwork, batch: Batch) -> Loss:

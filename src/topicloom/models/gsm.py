@@ -35,7 +35,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from ..errors import SettingError
-from ..nn.decoders import Decoder, MixtureDecoder, MLPDecoder
+from ..nn.decoders import Decoder, MixtureDecoder
 from ..nn.layers import linear, normal_parameter, stick_breaking
 from ..nn.posteriors import NormalPrior, laplace_dirichlet, standard_normal
 from ..nn.sparse import Batch
@@ -43,7 +43,7 @@ from ..settings import AtLeastOne, DirichletParameter
 from ..training.monitors import CollapseSign
 from .autoencoders import GaussianNetwork, VariationalTopicModel
 from .base import UsedIf
-from .neural import PLAIN_VARIATIONAL
+from .neural import PLAIN_VARIATIONAL, mlp_decoder
 from .words import Words
 
 _PAPER: dict[str, Any] = PLAIN_VARIATIONAL | {
@@ -241,9 +241,6 @@ def _prior(settings: GSM) -> NormalPrior:
 
 
 def _decoder(settings: GSM, words: Words, generator: torch.Generator) -> Decoder:
-    if settings.decoder == "mixture":
-        return MixtureDecoder(settings.build_topics(words, generator))
-    if settings.seed_words:
-        raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
-    background, gain, scale = settings.background_logits(words), settings.topic_gain, settings.topic_scale
-    return MLPDecoder(background, settings.n_topics, settings.decoder_size, generator, gain=gain, scale=scale)
+    if settings.decoder == "mlp":
+        return mlp_decoder(settings, words, settings.decoder_size, "softplus", generator)
+    return MixtureDecoder(settings.build_topics(words, generator))

@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from ..corpus import Corpus
 from ..distributed import Ranks, current, joined
 from ..errors import InputError, SettingError, TrainingDivergedError, TrainingInterrupted
-from ..nn.decoders import Criterion, FreeTopics, TopicLogits
+from ..nn.decoders import Criterion, FreeTopics, MLPDecoder, TopicLogits
 from ..nn.encoders import BagEncoder, EncoderInput, EncoderReads, Target
 from ..nn.execution import with_gradients
 from ..nn.layers import Activation, CodeNormKind
@@ -518,6 +518,22 @@ class NeuralTopicModel(TopicModel):
         super().check_combinations()
         if self.target == "tfidf" and self.criterion == "bernoulli":
             raise SettingError("`criterion='bernoulli'` does not use weights of words, so `target` should be 'counts'")
+
+
+def mlp_decoder(
+    settings: NeuralTopicModel,
+    words: Words,
+    n_hidden: int | Sequence[int],
+    activation: Activation,
+    generator: torch.Generator,
+) -> MLPDecoder:
+    """Return the decoder that a model calls `decoder="mlp"`, with hidden layers of these widths."""
+    if settings.seed_words:
+        raise SettingError('`decoder="mlp"` has no topic-word matrix to seed; leave `seed_words` out')
+    return MLPDecoder(
+        settings.background_logits(words), settings.n_topics, n_hidden, generator,
+        activation=activation, gain=settings.gain, scale=settings.topic_scale,
+    )  # fmt: skip
 
 
 def _warn_of_a_long_document(corpus: Corpus) -> None:
