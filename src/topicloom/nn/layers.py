@@ -182,17 +182,15 @@ class FoldedNorm(nn.Module):
     Args:
         n_inputs: the number of columns of x, K.
         n_features: the number of rows of W, F.
-        momentum: the weight of a batch in the running statistics.
         eps: a number added to the variance.
     """
 
     running_mean: Tensor  # (K,) the mean of x
     running_cov: Tensor  # (K, K) the covariance of x
 
-    def __init__(self, n_inputs: int, n_features: int, *, momentum: float = _MOMENTUM, eps: float = 1e-5) -> None:
+    def __init__(self, n_inputs: int, n_features: int, *, eps: float = 1e-5) -> None:
         super().__init__()
         self.shift = nn.Parameter(torch.zeros(n_features))
-        self.momentum = momentum
         self.eps = eps
         self.register_buffer("running_mean", torch.full((n_inputs,), 1 / n_inputs))
         self.register_buffer("running_cov", torch.eye(n_inputs) / n_inputs)
@@ -211,8 +209,8 @@ class FoldedNorm(nn.Module):
             mean = taken.mean(x)  # (K,)
             cov = taken.sum((x - mean).mT @ (x - mean)) / n  # (K, K)
             with torch.no_grad():
-                self.running_mean.lerp_(mean, self.momentum)
-                self.running_cov.lerp_(cov * n / (n - 1), self.momentum)
+                self.running_mean.lerp_(mean, _MOMENTUM)
+                self.running_cov.lerp_(cov * n / (n - 1), _MOMENTUM)
         scale = (((weight @ cov) * weight).sum(1) + self.eps).rsqrt()  # (F,)
         return weight * scale[:, None], self.shift - (weight @ mean) * scale
 
