@@ -76,6 +76,7 @@ class DirichletNetwork(VariationalNetwork):
     """x -> h -> a -> theta -> words. Its subclasses differ in q(theta | x), which the estimator determines."""
 
     shares: TopicShares
+    head_kind: ClassVar[type[DirichletHead | WeibullHead]]  # unless `build_head` returns another one
 
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(
@@ -112,9 +113,16 @@ class DirichletNetwork(VariationalNetwork):
         shares: Tensor = self.shares()
         return self.total_alpha * shares
 
-    @abstractmethod
     def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> nn.Module:
         """Return the map from h to the parameters of q(theta | x)."""
+        return self.head_kind(
+            settings.last_hidden_size,
+            settings.n_topics,
+            generator,
+            concentration=settings.concentration,
+            norm=settings.code_norm,
+            norm_eps=settings.code_norm_eps,
+        )
 
     @abstractmethod
     def weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
@@ -161,17 +169,8 @@ class LaplaceNetwork(DirichletNetwork):
 class WeibullNetwork(DirichletNetwork):
     """Weibull variables replace the gamma variables of a Dirichlet."""
 
+    head_kind = WeibullHead
     head: WeibullHead
-
-    def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> WeibullHead:
-        return WeibullHead(
-            settings.last_hidden_size,
-            settings.n_topics,
-            generator,
-            concentration=settings.concentration,
-            norm=settings.code_norm,
-            norm_eps=settings.code_norm_eps,
-        )
 
     def weights(self, h: Tensor, totals: Tensor) -> WeibullPosterior:
         alpha = self.alpha.clamp_min(_LEAST_WEIBULL_ALPHA) if self.of_gammas else self.alpha  # (K,)
@@ -185,20 +184,12 @@ class WeibullNetwork(DirichletNetwork):
 class GammaNetwork(DirichletNetwork):
     """Dirichlets are drawn as gamma variables, with one of four estimators of the gradient."""
 
+    head_kind = DirichletHead
+
     def __init__(self, settings: DirichletVAE, words: Words, generator: torch.Generator) -> None:
         super().__init__(settings, words, generator)
         self.estimator = settings.estimator
         self.augmentation = settings.augmentation
-
-    def build_head(self, settings: DirichletVAE, generator: torch.Generator) -> DirichletHead:
-        return DirichletHead(
-            settings.last_hidden_size,
-            settings.n_topics,
-            generator,
-            concentration=settings.concentration,
-            norm=settings.code_norm,
-            norm_eps=settings.code_norm_eps,
-        )
 
     def weights(self, h: Tensor, totals: Tensor) -> SimplexPosterior:
         alpha = self.alpha  # (K,)
