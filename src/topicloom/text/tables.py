@@ -93,7 +93,7 @@ def _of_workbook(sheets: Sequence[Any], given: Input, layout: Layout) -> Iterato
     except InputError as error:  # the texts may be in another worksheet
         if len(sheets) == 1 or "has no column" not in str(error):
             raise
-        raise InputError(f"{str(error).partition('; name the column')[0]}; {_others(sheets, sheet, layout)}") from None
+        raise _advising(error, _others(sheets, sheet, layout)) from None
     if first is None:
         if len(sheets) == 1:
             return
@@ -193,7 +193,12 @@ def _of_later_header(error: InputError, rows: Iterator[tuple[int, list[str]]], l
     if later is None or not layout.header:
         return error
     found = f"{unit} {later} has {'it' if len(wanted) == 1 else 'them'}, so remove what is above this {unit}"
-    return InputError(f"{str(error).partition('; name the column')[0]}; {found}")
+    return _advising(error, found)
+
+
+def _advising(missing: InputError, advice: str) -> InputError:
+    """Return the error about a missing column with this advice in place of its own."""
+    return InputError(f"{str(missing).partition('; name the column')[0]}; {advice}")
 
 
 def _advice_on_marks(row: list[str], layout: Layout) -> str:
