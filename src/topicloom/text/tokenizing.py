@@ -843,16 +843,14 @@ class Tokenizer(BaseModel):
             texts = [_PAUSE.sub(_BREAK, text) for text in texts]
         if self._segment is None:
             return spaced_pieces(without_addresses(joined(texts)), self._table)
+        if self.rules > 1:
+            texts = [unseen.sub("", text) for text in texts]
         found: list[str] = []
         if self.language == "zh":  # jieba's words do not cross a boundary; ICU's may
             for text in in_blocks(texts):
-                if self.rules > 1:
-                    text = unseen.sub("", text)
                 found += self._segmented(self._segment, text, torn=self.rules > 1)
             return found
         for text in texts:
-            if self.rules > 1:
-                text = unseen.sub("", text)
             pieces = self._segmented(self._segment, text)
             found += pieces if BOUNDARY not in text else (piece for piece in pieces if piece != BOUNDARY)
             found.append(BOUNDARY)
