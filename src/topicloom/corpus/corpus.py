@@ -40,7 +40,7 @@ from .concatenation import (
 )
 from .fields import Categories, Fields, WithFields
 from .frames import check_index, check_options, given_texts, read_frame, words_of
-from .storage import load_parts, remove_texts, save_into
+from .storage import MANIFEST, load_parts, remove_texts, save_into
 
 _SHOWN_WORDS, _SHOWN_DOCUMENTS, _SHOWN_CHARACTERS = 20, 5, 200  # in a notebook
 
@@ -365,7 +365,7 @@ class Corpus(WithFields):
         """
         filters = Filters.of(words)
         if out is not None:
-            require_free(Path(out), "corpus.json", overwrite)
+            require_free(Path(out), MANIFEST, overwrite)
         tokenizer, every = choose_tokenizer(iter(documents), words)
         found = _encoder_of(encoder, vectors, encoder_cache, tokenizer)
         keeps = (keep_texts or found is not None) and not isinstance(tokenizer, Pretokenized)
@@ -386,7 +386,7 @@ class Corpus(WithFields):
 
         if out is None:
             return made()
-        with lock_directory(out), atomic_directory(Path(out), "corpus.json", overwrite=overwrite) as folder:
+        with lock_directory(out), atomic_directory(Path(out), MANIFEST, overwrite=overwrite) as folder:
             corpus = made(folder)
             if not keep_texts:
                 remove_texts(folder)
@@ -744,7 +744,7 @@ class Corpus(WithFields):
         tokenizer = self.tokenizer
         if self.fields.texts is None or not isinstance(tokenizer, Tokenizer) or tokenizer.is_segmented:
             return {}
-        totals = dict(zip(self.vocabulary, np.asarray(self.counts.sum(axis=0)).ravel().tolist(), strict=True))
+        totals = dict(zip(self.vocabulary, self.word_counts.tolist(), strict=True))
         lower = folding(tokenizer.language).lower
         return written_forms(self.fields.texts, totals, tokenizer.fold_word, lower)
 
@@ -783,11 +783,10 @@ class Corpus(WithFields):
 
     def _repr_html_(self) -> str:
         """Return a summary of the corpus as HTML, in which all text is escaped."""
-        tokens = np.asarray(self.counts.sum(axis=0)).ravel()
-        frequent = [self.vocabulary[word] for word in np.argsort(-tokens, kind="stable")[:_SHOWN_WORDS]]
+        most_frequent = np.argsort(-self.word_counts, kind="stable")[:_SHOWN_WORDS]
         rows: list[tuple[str, Any]] = [
             ("documents without a word", f"{int(self.is_empty.sum()):,}"),
-            ("most frequent words", frequent),
+            ("most frequent words", [self.vocabulary[word] for word in most_frequent]),
             *_known_fields(self.fields),
         ]
         about = html_table(["", ""], rows, repr(self))
@@ -944,7 +943,7 @@ class Corpus(WithFields):
             ...     sorted(path.name for path in Path(folder, "corpus").iterdir())
             ['corpus.json', 'data.npy', 'indices.npy', 'indptr.npy', 'vocabulary.txt']
         """
-        with atomic_directory(as_path(directory, "directory"), "corpus.json", overwrite=overwrite) as folder:
+        with atomic_directory(as_path(directory, "directory"), MANIFEST, overwrite=overwrite) as folder:
             save_into(self, folder)
 
 

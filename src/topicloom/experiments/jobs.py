@@ -21,10 +21,11 @@ from typing import Any, Self, TypeAlias
 from ..corpus import Corpus
 from ..corpus.inputs import Split, corpus_of, corpus_over, split_by_covariate
 from ..corpus.inputs import split as split_at_random
+from ..corpus.storage import MANIFEST
 from ..errors import InputError, SettingError
 from ..evaluation import Documents, ModelInputs
 from ..files import atomic_directory, atomic_file, full_disk_names
-from ..files.content import DIGESTS, content_digest
+from ..files.content import DIGESTS, content_digest, holds_corpus
 from ..metrics import CATALOGUE, Measure
 from ..metrics.catalogue import Use
 from ..models.base import TopicModel
@@ -241,7 +242,7 @@ class SavedParts:
     def of(cls, parts: Split, folder: Path) -> Self:
         """Save the parts that are not in the directory yet."""
         for name, part in zip(Split._fields, parts, strict=True):
-            if not (folder / name / "corpus.json").exists():
+            if not holds_corpus(folder / name):
                 part.save(folder / name, overwrite=True)
         own = parts.train.tokenizer
         return cls(folder, own if isinstance(own, CustomTokenizer) else None)
@@ -265,7 +266,7 @@ class SavedParts:
     def digest(self) -> str | None:
         """A digest of the documents; None where the directory cannot be read, as on a node without it."""
         try:
-            about = [(self.folder / name / "corpus.json").read_bytes() for name in Split._fields]
+            about = [(self.folder / name / MANIFEST).read_bytes() for name in Split._fields]
         except OSError:
             return None
         return hashlib.sha256(b"".join(about)).hexdigest()
