@@ -19,8 +19,8 @@ from ..errors import SettingError
 from .languages import UNSPACED
 from .marks import is_marked
 
-LEAST_NPMI = 0.4
-FEWEST = 5  # occurrences of a phrase
+_LEAST_NPMI = 0.4  # of two words that become one, from -1 to 1
+_FEWEST = 5  # occurrences of a phrase
 MOST_WORDS = 5  # of an n-gram
 _MOST_PAIRS = 2_000_000  # that are counted at a time
 
@@ -154,18 +154,16 @@ def runs(
             yield None
 
 
-def find_phrases(runs_of: Callable[[], Iterable[Run]], least: float = LEAST_NPMI, fewest: int = FEWEST) -> list[str]:
+def find_phrases(runs_of: Callable[[], Iterable[Run]]) -> list[str]:
     """Return the phrases of texts: the words of each, with blanks between them, the most frequent first.
 
     Args:
         runs_of: returns the runs; it is called twice.
-        least: the least NPMI of two words that become one, between -1 and 1.
-        fewest: the fewest occurrences of a phrase.
 
     Examples:
         >>> from topicloom.text.phrases import find_phrases
-        >>> texts = [["new", "york", "city"], ["city", "rain"], ["rain", "york"], ["rain", "city"]] * 5
-        >>> find_phrases(lambda: texts, least=0.5)
+        >>> texts = [["new", "york", "city"], ["city"], ["city"], ["city"]] * 5
+        >>> find_phrases(lambda: texts)
         ['new york']
     """
     known: dict[str, int] = {}
@@ -183,7 +181,7 @@ def find_phrases(runs_of: Callable[[], Iterable[Run]], least: float = LEAST_NPMI
         found = {
             f"{first} {second}": n
             for (first, second), n in pairs.items()
-            if n >= fewest and first != second and _npmi(n, words[first], words[second], total) >= least
+            if n >= _FEWEST and first != second and _npmi(n, words[first], words[second], total) >= _LEAST_NPMI
         }
         if not found:
             break

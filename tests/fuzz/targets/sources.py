@@ -264,7 +264,7 @@ def phrases(case: Case) -> int:
     runs = [case.random.choices(PLAIN_WORDS[:8], k=case.below(8)) for _ in range(60)]
     if case.chance(0.7):
         runs += [["north", "pole", *run] for run in runs[:20]]
-    found = find_phrases(lambda: runs, fewest=5)
+    found = find_phrases(lambda: runs)
     for phrase in found:
         words = phrase.split()
         assert 2 <= len(words) <= 4
