@@ -23,6 +23,7 @@ _SMALLEST_SPREAD = 0.25  # of the logarithms of lengths
 _COPY = 0.8  # a document with a larger cosine with an earlier one repeats it
 _DIVERSE_SHARE = 0.6  # diverse documents have at least this part of the score of the first
 _CANDIDATES = 40  # for diverse documents
+_SHOWN_WORDS = 8  # of a document
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,9 +256,9 @@ def topics_of_words(theta: Array, components: Array, words: Array) -> Array:
 
 
 def typical_words(
-    words: Array, counts: Array, theta: Array, components: Array, word_counts: Array, topic: int, most: int = 8
+    words: Array, counts: Array, theta: Array, components: Array, word_counts: Array, topic: int
 ) -> list[int]:
-    """Return the words of a document that are most typical of a topic, as columns of `components`, best first.
+    """Return the words of a document that are most typical of a topic, as columns of `components`, best first: up to 8.
 
     The score of a word is the number of its tokens in the document that the topic is expected to have produced, times
     the logarithm of its lift, the ratio of its probability in the topic to its share of the corpus.
@@ -268,11 +269,10 @@ def typical_words(
         components: (K, V) topics, whose rows sum to 1.
         word_counts: (V,) tokens of each word in the training corpus.
         topic: the number of the topic.
-        most: how many words.
     """
     share = topics_of_words(theta, components, words)[:, topic]
     usual = word_counts[words] / max(float(word_counts.sum()), 1.0)
     lift = np.log(np.maximum(components[topic, words], 1e-12) / np.maximum(usual, 1e-12))
     score = counts * share * lift
-    order = np.argsort(-score, kind="stable")[:most]
+    order = np.argsort(-score, kind="stable")[:_SHOWN_WORDS]
     return [int(words[place]) for place in order if score[place] > 0]
