@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -207,6 +208,22 @@ def test_recent_documents_are_the_last(run):
         topics.documents_of(topic, kind="old")
     with pytest.raises(tl.InputError, match="`n=0` should be a whole number from 1"):
         topics.documents_of(topic, n=0)
+
+
+def test_sizes_of_tables_are_whole_numbers(run):
+    topics = tl.Topics.from_run(run)
+    main = topics.documents.main_topics[0]
+    for ask, says in (
+        (lambda: topics.documents_of(main, length=-3), "`length=-3` should be a whole number from 1"),
+        (lambda: topics.documents_over_time(main, length=0), "`length=0` should be a whole number from 1"),
+        (lambda: topics.outliers(length=2.5), "`length=2.5` should be a whole number from 1"),
+        (lambda: topics.table(n_documents=-1), "`n_documents=-1` should be a whole number from 0"),
+        (lambda: topics.words_over_time(main, n_words=-1), "`n_words=-1` should be a whole number from 1"),
+        (lambda: topics.words_by(main, n_words=0), "`n_words=0` should be a whole number from 1"),
+        (lambda: topics.words_of(main, relevance="a"), "`relevance` should be from 0 to 1; it is 'a'"),
+    ):
+        with pytest.raises(tl.InputError, match=f"^{re.escape(says)}$"):
+            ask()
 
 
 class Fixed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -91,8 +92,8 @@ def topic_word_ids(
     Raises:
         SettingError: `top_n` or `relevance` is out of its range.
     """
-    if relevance is not None and not 0 <= relevance <= 1:
-        raise SettingError(f"`relevance` should be from 0 to 1; it is {relevance!r}")
+    if relevance is not None and not (isinstance(relevance, Real) and 0 <= relevance <= 1):
+        raise SettingError(f"`relevance` should be from 0 to 1; it is {relevance!r:.60}")
     require_whole("top_n", top_n)
     n_topics, n_words = components.shape
     at_once = max(1, _SCORES_AT_ONCE // max(1, n_words))

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 
 from ..errors import InputError, MissingExtraError, SettingError
 from ..messages import brief, type_with_article
-from ..settings import import_named, is_allowed
+from ..settings import import_named, is_allowed, require_whole
 from .boilerplate import Remover, length_of_run
 from .folding import folding, unseen
 from .languages import ICU_LANGUAGES, UNSPACED, language_code, read_words, stop_words
@@ -1332,7 +1332,12 @@ def token_spans(text: str, tokens: Iterable[str], fold: Fold = str.casefold) -> 
 
 
 def excerpt(text: str, words: Iterable[str], length: int, fold: Fold = str.casefold) -> str:
-    """Return the part of a text that has the most of some words: at most `length` characters and two ellipses."""
+    """Return the part of a text that has the most of some words: at most `length` characters and two ellipses.
+
+    Raises:
+        SettingError: `length` is not a whole number from 1.
+    """
+    require_whole("length", length)
     text = " ".join(text.split())
     if len(text) <= length:
         return text

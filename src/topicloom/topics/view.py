@@ -351,6 +351,9 @@ class Topics:
             most typical documents), coherence (NPMI of ten words over all documents) and exclusivity (the mean over ten
             words of p(w | k) / sum_j p(w | j), after Bischof & Airoldi 2012).
 
+        Raises:
+            SettingError: `n_words` is not a whole number from 1, or `n_documents` not one from 0.
+
         Examples:
             >>> import topicloom as tl
             >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 8
@@ -358,6 +361,7 @@ class Topics:
             >>> topics.table()["documents"]
             [8, 8, 8]
         """
+        require_whole("n_documents", n_documents, 0)
         components, ids = self.components, self._topics.word_ids(_MEASURED_WORDS)
         mains = [main for main in self.documents.main_topics if main is not None]
         counts = np.bincount(np.array(mains, np.intp), minlength=len(components))
@@ -487,7 +491,7 @@ class Topics:
 
         Raises:
             InputError: there is no such topic, or no document has a time for "recent".
-            SettingError: `n` or `kind` cannot have its value.
+            SettingError: `n`, `kind` or `length` cannot have its value.
 
         Examples:
             >>> import topicloom as tl
@@ -533,7 +537,7 @@ class Topics:
         Raises:
             InputError: the documents have no vectors, the encoder is not known or cannot be used, or there is no such
                 document or topic.
-            SettingError: `n` is not a whole number from 1, or `query` is neither a number nor a text.
+            SettingError: `n` or `length` is not a whole number from 1, or `query` is neither a number nor a text.
 
         Examples:
             >>> import topicloom as tl
@@ -593,7 +597,7 @@ class Topics:
 
         Raises:
             InputError: X cannot be used, or no document of this view has a known word.
-            SettingError: `n` is not a whole number from 1.
+            SettingError: `n` or `length` is not a whole number from 1.
 
         Examples:
             >>> import topicloom as tl
@@ -834,7 +838,7 @@ class Topics:
 
         Raises:
             InputError: there is no such topic, or no document has a time.
-            SettingError: there is no such period.
+            SettingError: there is no such period, or `n_words` is not a whole number from 1.
 
         Examples:
             >>> import topicloom as tl
@@ -978,6 +982,7 @@ class Topics:
 
         Raises:
             InputError: there is no such topic, or the documents have no such covariate.
+            SettingError: `n_words` or `n_groups` is not a whole number that it can be.
 
         Examples:
             >>> import topicloom as tl
@@ -1615,8 +1620,7 @@ class Topics:
         counts = self.corpus.counts
         place = slice(counts.indptr[row], counts.indptr[row + 1])
         theta = self.documents.theta[row]
-        words = typical_words(counts.indices[place], counts.data[place], theta, self.components, self.word_counts, k)
-        return [int(word) for word in words]
+        return typical_words(counts.indices[place], counts.data[place], theta, self.components, self.word_counts, k)
 
     def _other_name(self, covariate: str) -> str | None:
         """Return the column of the labels, unless `covariate` is known without it."""
@@ -1625,6 +1629,7 @@ class Topics:
     def _words_by(self, topic: Any, column: str, groups: Array, group_names: Sequence[str], n_words: int) -> Table:
         from .shares import words_by_group
 
+        require_whole("n_words", n_words)
         return words_by_group(
             self.corpus.counts, self.documents.theta, self.components, self.written_words, groups, group_names,
             self.number_of(topic), column, n_words,
