@@ -100,6 +100,7 @@ def test_mistakes_are_said(fits):
     other = tl.LDA(2, epochs=1, random_state=0).fit(np.eye(6))
     for make, message in (
         (lambda: tl.Ensemble.of(fits[:1], corpus), "two fitted models"),
+        (lambda: tl.Ensemble.of(fits[0], corpus), "two fitted models"),
         (lambda: tl.Ensemble.of([fits[0], other], corpus), "same words"),
         (lambda: tl.Ensemble(model="ensemble").fit(corpus), "ensemble of ensembles"),
         (lambda: tl.Ensemble(model="ldda").fit(corpus), "did you mean"),

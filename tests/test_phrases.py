@@ -74,7 +74,14 @@ def test_base_forms_of_words():
 
 
 def test_wrong_values_are_refused():
-    for option in ({"preset": "x"}, {"handles": "split"}, {"ngrams": "2-1"}, {"ngrams": (0, 1)}, {"ngrams": "a"}):
+    for option in (
+        {"preset": "x"},
+        {"handles": "split"},
+        {"ngrams": "2-1"},
+        {"ngrams": (0, 1)},
+        {"ngrams": "a"},
+        {"ngrams": 1.5},
+    ):
         with pytest.raises(SettingError, match=f"`{next(iter(option))}="):
             make_tokenizer("en", **option)
     with pytest.raises(InputError, match="`ngrams` belongs to the built-in tokenizers"):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Annotated, Any, Literal, NoReturn, Self
@@ -166,7 +166,7 @@ class Ensemble(TopicModel):
             >>> bool((tl.Ensemble.of(fits, corpus).agreement_ > 0.5).all())
             True
         """
-        given = list(models)
+        given = list(models) if isinstance(models, Iterable) else []
         if len(given) < 2 or not all(isinstance(each, TopicModel) for each in given):
             raise InputError(f"an ensemble needs two fitted models or more; it is {models!r:.80}")
         if any(each.vocabulary_ != given[0].vocabulary_ for each in given):

@@ -21,7 +21,7 @@ from .marks import is_marked
 
 _LEAST_NPMI = 0.4  # of two words that become one, from -1 to 1
 _FEWEST = 5  # occurrences of a phrase
-MOST_WORDS = 5  # of an n-gram
+_MOST_WORDS = 5  # of an n-gram
 _MOST_PAIRS = 2_000_000  # that are counted at a time
 
 Run = Sequence[str]
@@ -54,12 +54,12 @@ def range_of_ngrams(given: Any) -> tuple[int, int]:
         return 1, 1
     parts = given.split("-") if isinstance(given, str) else list(given) if isinstance(given, tuple | list) else [given]
     try:
-        first, last = (int(parts[0]), int(parts[-1])) if len(parts) in (1, 2) else (0, 0)
-    except (TypeError, ValueError):
+        first, last = (int(str(parts[0])), int(str(parts[-1]))) if len(parts) in (1, 2) else (0, 0)  # no fractions
+    except ValueError:
         first = last = 0
-    if not 1 <= first <= last <= MOST_WORDS:
+    if not 1 <= first <= last <= _MOST_WORDS:
         raise SettingError(
-            f"`ngrams={given!r}` should be the fewest and the most words of a token, up to {MOST_WORDS}, such as 1-2"
+            f"`ngrams={given!r}` should be the fewest and the most words of a token, up to {_MOST_WORDS}, such as 1-2"
         )
     return first, last
 
