@@ -15,6 +15,7 @@ import torch
 
 import topicloom as tl
 from command_line import call, refused
+from packed import unpack
 from topicloom.corpus.fields import covariates_of
 from topicloom.errors import InputError
 from topicloom.models import REGISTRY
@@ -31,7 +32,6 @@ from topicloom.reports.explorer.page import (
     page_parts,
     period_shares,
     topic_positions,
-    unpack,
 )
 from topicloom.topics.positions import document_positions
 from topicloom.topics.view import Topics

@@ -14,6 +14,7 @@ pytest.importorskip("matplotlib")
 
 import topicloom as tl
 from command_line import call, refused
+from packed import unpack
 from topicloom import reports
 from topicloom.errors import InputError, MissingExtraError, SettingError
 
@@ -210,7 +211,7 @@ def run(tmp_path_factory):
 
 def test_map_and_page_show_the_same_places(run):
     from topicloom.reports.explorer import PageOptions
-    from topicloom.reports.explorer.page import page_parts, unpack
+    from topicloom.reports.explorer.page import page_parts
 
     view = tl.Topics.from_run(run)
     kept = np.load(run / "documents" / "positions.npy")

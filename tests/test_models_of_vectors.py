@@ -13,10 +13,11 @@ import torch
 
 import topicloom as tl
 from command_line import shown
+from packed import unpack
 from topicloom.datasets import synthetic_lda
 from topicloom.metrics.catalogue import measures_of
 from topicloom.reports import figures
-from topicloom.reports.explorer.page import PageOptions, page_parts, unpack
+from topicloom.reports.explorer.page import PageOptions, page_parts
 from topicloom.reports.run import fit, write
 
 PLANTED = synthetic_lda(90, 3, 30, random_state=1)

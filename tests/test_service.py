@@ -28,6 +28,7 @@ import pytest
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused
 from forks import Fork, address_of, needs_fork, run_command, serve, serve_anew
+from packed import unpack
 from topicloom import service
 from topicloom.cli.shell import log_to_stderr
 from topicloom.errors import InputError
@@ -39,7 +40,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Starlette recommends the successor of httpx
     from starlette.testclient import TestClient
 
-from topicloom.reports.explorer.page import unpack  # noqa: E402
 from topicloom.reports.run import fit, write  # noqa: E402
 from topicloom.service import Access, Limits, make_app  # noqa: E402
 from topicloom.service.app import explorer_page  # noqa: E402

@@ -83,7 +83,6 @@ class VectorIndex:
         self._vectors = vectors
         self._device = torch.device("cpu" if device is None else device)
         self._groups = _groups_of(vectors)
-        self._lengths = self._groups.lengths
         # A bound on the error of a cosine in single precision: the products' sum in any order, and the unit vectors.
         self._error = (self.size + 8) * 2.0**-24
 

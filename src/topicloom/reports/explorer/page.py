@@ -745,20 +745,3 @@ def pack(values: Mapping[str, Any], arrays: Mapping[str, Array] | None = None) -
     head += b" " * (-(4 + len(head)) % 8)
     whole = len(head).to_bytes(4, "little") + head + b"".join(blocks)
     return base64.b64encode(zlib.compress(whole, _COMPRESSION_LEVEL)).decode("ascii")
-
-
-def unpack(part: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the values and the arrays of a part that `pack` made."""
-    whole = zlib.decompress(base64.b64decode(part))
-    length = int.from_bytes(whole[:4], "little")
-    values = json.loads(whole[4 : 4 + length])
-    arrays = {}
-    for name, about in values.pop("arrays").items():
-        kind = np.dtype(_ARRAY_TYPES[about["type"]]).newbyteorder("<")
-        size = int(np.prod(about["shape"], dtype=np.int64)) * kind.itemsize
-        start = 4 + length + about["offset"]
-        block = whole[start : start + size]
-        if about["type"] in _STORED_IN_PLANES:
-            block = np.frombuffer(block, np.uint8).reshape(kind.itemsize, -1).T.tobytes()
-        arrays[name] = np.frombuffer(block, kind).reshape(about["shape"])
-    return values, arrays
