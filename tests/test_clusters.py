@@ -36,7 +36,7 @@ def test_vectors_are_those_of_the_definition():
     expected = np.log1p(counts) * idf.numpy()
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     batch = batch_of(counts)
-    np.testing.assert_allclose(batch.to_dense(vectors(batch, idf)), expected, rtol=1e-5)
+    np.testing.assert_allclose(batch.with_values(vectors(batch, idf)).to_dense(), expected, rtol=1e-5)
 
 
 def test_sums_of_clusters():

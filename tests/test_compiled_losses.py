@@ -104,7 +104,7 @@ def test_mixture_log_likelihood(loops):
 def test_bag_product(loops):
     counts, weight, of_out = batch().counts, normal(V, K).requires_grad_(), normal(B, K, seed=1)
     values = torch.rand(len(counts.values), generator=seeded(2))
-    dense, wide = counts.to_dense(values).double(), weight.detach().double().requires_grad_()
+    dense, wide = counts.with_values(values).to_dense().double(), weight.detach().double().requires_grad_()
     found = gradients((bag_product(weight, values, counts) * of_out).sum(), [weight])
     assert_close(found, gradients(((dense @ wide) * of_out).sum(), [wide]))
     assert loops == ["_bag_gradient_loop"]

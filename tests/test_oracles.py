@@ -59,7 +59,7 @@ def both_ways(request, monkeypatch):
 def test_sparse_products(x):
     batch = double_batch_of(x.numpy())
     values = uniform(len(batch.values), seed=1)
-    s = batch.to_dense(values)
+    s = batch.with_values(values).to_dense()
     left, right = uniform(len(x), N_TOPICS, seed=2), uniform(N_WORDS, N_TOPICS, seed=3)
     torch.testing.assert_close(batch.to_dense(), x)
     torch.testing.assert_close(batch.totals, x.sum(1))
@@ -217,7 +217,7 @@ def test_encoder_inputs_are_scikit_learns(kind, reference):
     model = GSM(2, epochs=1, device="cpu", random_state=0).fit(COUNTS)
     batch = double_batch_of(COUNTS)
     values = encoder_values(batch, kind, model.word_statistics().idf)
-    np.testing.assert_allclose(batch.to_dense(values), reference(COUNTS), rtol=1e-6)
+    np.testing.assert_allclose(batch.with_values(values).to_dense(), reference(COUNTS), rtol=1e-6)
 
 
 # Distributions.

@@ -32,10 +32,10 @@ METHODS = ("auto", "exact", "approximate")
 _MANY = 200_000  # documents: "auto" searches more of them approximately
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
 _SPARE = 4  # candidates beyond those wanted, for similarities that single precision cannot tell apart
+_SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
 _KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are computed once (256 MB)
 _FEWEST_PAIRS = 1 << 25  # pairs of a query and a document for which loading the compiled loops pays
 _FEW = 16  # queries whose similarities with all documents are computed at once
-_SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
 
@@ -72,9 +72,7 @@ class VectorIndex:
                [-1, -1]])
     """
 
-    def __init__(
-        self, vectors: npt.NDArray[Any], method: str = "exact", device: str | torch.device | None = None
-    ) -> None:
+    def __init__(self, vectors: npt.NDArray[Any], method: str, device: str | torch.device | None) -> None:
         self.n_documents: int = vectors.shape[0]
         self.size: int = vectors.shape[1]
         self._method = method

@@ -119,11 +119,10 @@ class SparseCounts:
             )
         return torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
 
-    def to_dense(self, values: Tensor | None = None) -> Tensor:
-        """Return the counts, or other values (N,), as a dense tensor (B, V). Use it for single batches only."""
-        values = self.values if values is None else values
-        dense = torch.zeros(self.n_docs, self.n_words, dtype=values.dtype, device=self.device)
-        return dense.index_put_((self.documents, self.indices), values)
+    def to_dense(self) -> Tensor:
+        """Return the counts as a dense tensor (B, V). Use it for single batches only."""
+        dense = torch.zeros(self.n_docs, self.n_words, dtype=self.values.dtype, device=self.device)
+        return dense.index_put_((self.documents, self.indices), self.values)
 
     def at_counts(self, dense: Tensor) -> Tensor:
         """Return the elements of a tensor (B, V) at the non-zeros, (N,)."""
