@@ -254,7 +254,7 @@ def test_it_is_shown_with_a_line_for_each(model, monkeypatch, capsys):
         ({"measures": "c_v"}, "list of measures"),
         ({"measures": ["purity"]}, "purity cannot be measured: no labels were given"),
         ({"measures": ["c_w2v"]}, "no word vectors"),
-        ({"top_n": 0}, "`top_n` should be a whole number"),
+        ({"top_n": 0}, "`top_n=0` should be a whole number"),
         ({"relevance": 2}, "`relevance` should be from 0 to 1"),
     ],
 )
@@ -545,7 +545,13 @@ def test_further_fits_have_other_seeds_than_a_numpy_seed():
 
 
 def test_stability_and_vary_are_checked(model):
-    wrong = ({"stability": -1}, "`stability`"), ({"stability": 1, "vary": "seeds"}, "`vary`"), ({"vary": ()}, "`vary`")
+    wrong = (
+        ({"stability": -1}, "`stability=-1` should"),
+        ({"stability": 1.5}, "`stability=1.5` should"),
+        ({"stability": 1, "vary": "seeds"}, "`vary`"),
+        ({"vary": ()}, "`vary`"),
+        ({"vary": 3}, "`vary` should"),
+    )
     for options, message in wrong:
         with pytest.raises(tl.InputError, match=message):
             tl.evaluate(model, CORPUS, **options)

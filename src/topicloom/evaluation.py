@@ -27,6 +27,7 @@ from .metrics import Measured, MeasureInputs, Reference, TopicReturns, topic_ret
 from .metrics.catalogue import CATALOGUE, TOP_WORDS, is_known, known_measures, measures_of
 from .models.base import Perplexity, TopicModel
 from .models.refitting import Variation, refit, require_variation
+from .settings import require_whole
 from .topics.document_topics import DocumentTopics
 from .topics.publication import TableLanguage, evaluation_for_print
 from .topics.publication import table_language as chosen_language
@@ -269,10 +270,7 @@ class Evaluation(Mapping[str, Measured]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as values for JSON. A value that is not finite is null but keeps its settings."""
-        figures = {}
-        for name, found in self.figures.items():
-            plain = found.to_dict()
-            figures[name] = plain | {"value": _plain(name, found)}
+        figures = {name: found.to_dict() | {"value": _plain(name, found)} for name, found in self.figures.items()}
         returns = {vary: found.to_dict() for vary, found in self.stability.items()}
         return self.about | {"measures": figures, "skipped": self.skipped} | ({"stability": returns} if returns else {})
 
@@ -454,13 +452,14 @@ def evaluate(
     _require_fitted(model)
     known = measures_of("evaluation")
     names = list(known) if measures is None else known_measures(measures, known, "`measures`")
-    if isinstance(top_n, bool) or (top_n is not None and (not isinstance(top_n, int) or top_n < 1)):
-        raise SettingError(f"`top_n` should be a whole number from 1, or None; it is {top_n!r}")
-    kinds = list(dict.fromkeys(require_variation(each) for each in ([vary] if isinstance(vary, str) else vary)))
+    if top_n is not None:
+        require_whole("top_n", top_n)
+        top_n = int(top_n)
+    varied = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
+    kinds = list(dict.fromkeys(map(require_variation, varied)))
     if not kinds:
         raise SettingError('`vary` names nothing that differs between fits; give "seed", "order" or "bootstrap"')
-    if isinstance(stability, bool) or not isinstance(stability, int) or stability < 0:
-        raise SettingError(f"`stability` should be a number of further fits, or 0; it is {stability!r}")
+    require_whole("stability", stability, 0)
     given = Documents.of(model, X, labels, "the documents given", vectors=vectors, encoder=encoder)
     inputs = _inputs(model, given, training, reference, encoder, word_vectors, top_n, relevance)
     about = _about(inputs)

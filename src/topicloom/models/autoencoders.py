@@ -1,7 +1,7 @@
 """The autoencoders that several models share.
 
 - VariationalTopicModel is the base of the models whose loss is minus an evidence lower bound.
-- GaussianNetwork is the network of ETM and the base of those of GSM, NVDM, ECRTM and GMNTM: documents have a Gaussian code.
+- GaussianNetwork is the network of ETM, and the base of those of GSM, NVDM, ECRTM and GMNTM: codes are Gaussian.
 - DeterministicNetwork is the network of BATM and WLDA, whose encoder gives a document a single theta.
 - `limit_shares` ends the training of models whose documents are mixtures of topics with a Gaussian code.
 """
