@@ -839,7 +839,7 @@ def test_a_page_of_another_list_is_refused(client):
     for query in ("", "topic=0", "q=dog", "topic=1&q=dog"):
         answer = client.get(f"/api/documents?{query}&after={after}")
         assert answer.status_code == 422
-        assert "an earlier answer to the same topic, q and id" in answer.json()["error"]
+        assert "an earlier answer to the same topic, q, id, label and like" in answer.json()["error"]
 
 
 def test_documents_with_the_same_id_are_all_found(live, tmp_path):

@@ -137,9 +137,7 @@ def are_marked_numbers(values: Iterable[Any]) -> bool:
 # Dates and times of documents.
 
 
-def parse_times(
-    values: Iterable[Any], first_row: int = 0, *, day_first: bool | None = None, date_format: str | None = None
-) -> Times:
+def parse_times(values: Iterable[Any], *, day_first: bool | None = None, date_format: str | None = None) -> Times:
     """Read a column of dates and times.
 
     Read are ISO 8601 ("2021-05-03", "2021-05-03T10:00:00+02:00"), years and months ("2021", "2021-05"), "2021/05/03",
@@ -153,7 +151,6 @@ def parse_times(
 
     Args:
         values: one value for each document.
-        first_row: the row of the first value, for messages.
         day_first: whether dates such as "03/04/2015" begin with the day; None lets the column decide.
         date_format: the format of all strings, such as "%d.%m.%y", as `datetime.strptime` takes it.
 
@@ -173,12 +170,12 @@ def parse_times(
         array(['2015-04-03', '2015-02-15'], dtype='datetime64[D]')
     """
     reader = TimeReader(day_first, date_format)
-    read_times(reader, values, first_row)
+    read_times(reader, values, first_row=0)
     return reader.finish()
 
 
 def read_times(reader: TimeReader, values: Iterable[Any], first_row: int) -> None:
-    """Let a reader of times read a column, or the next part of one.
+    """Let a reader of times read a column, or the next part of one, which begins with this row.
 
     Raises:
         InputError: a value cannot be read; the message names its row.

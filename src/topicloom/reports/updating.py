@@ -311,28 +311,23 @@ def _without_repeated(old: Corpus, new: Corpus, files: str | list[str] | None, r
 
 
 def _kept(old: Corpus, new: Corpus) -> npt.NDArray[np.intp]:
-    """Return the rows of the new documents that are not among the old ones.
-
-    Documents are the same if they have the same id and text; without ids, if they have the same text and time, or the
-    same text if one of the corpora has no times.
+    """Return the rows of the new documents that are not among the old ones (`is_repeated`).
 
     Raises:
         InputError: a document has the id of another one.
     """
     if _have_ids(old, new):
         known = dict(zip(old.ids, _contents(old, new), strict=True))
-        rows, other = [], []
-        for row, (name, content) in enumerate(zip(new.ids, _contents(new, old), strict=True)):
-            if name not in known:
-                rows.append(row)
-            elif not content.is_that_of(known[name], same_id=True):
-                other.append(name)
+        other = [
+            name
+            for name, content in zip(new.ids, _contents(new, old), strict=True)
+            if name in known and not content.is_that_of(known[name], same_id=True)
+        ]
         if other:
             raise InputError(
                 f"{counted(len(other), 'document')} of the new ones have the id of a document in the run with another "
                 f"text, such as {other[0]!r}; give each document an id of its own, or add them by `keep_repeated=True`"
             )
-        return np.array(rows, np.intp)
     return np.flatnonzero(~is_repeated(old, new))
 
 

@@ -152,7 +152,8 @@ class PageKey(NamedTuple):
             key = None
         if key is None or not math.isfinite(key.value):
             raise InputError(
-                "`after` should be the value of `next` in an earlier answer to the same `topic`, `q` and `id`"
+                "`after` should be the value of `next` in an earlier answer to the same `topic`, `q`, `id`, `label` "
+                "and `like`"
             )
         return key
 
@@ -456,7 +457,7 @@ class Live:
             query: words that each document has, or its id or a part of its id. Documents with this id come first. A
                 query in quotation marks is not searched for in ids.
             id: the id that each document has.
-            after: the start of the page: `next` of an earlier page of the same topic, query, id and label.
+            after: the start of the page: `next` of an earlier page of the same topic, query, id, label and text.
             n: the most documents on the page.
             label: the class that each document has.
             like: a text, with whose meaning documents are compared by their vectors.
