@@ -35,7 +35,7 @@ from ..models.refitting import Variation, documents_of_fit, require_variation
 from ..processes import Job, Row
 from ..reports import comparison_words as words
 from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
-from ..settings import check_settings, settings_as_text
+from ..settings import check_settings, require_whole, settings_as_text
 from ..text.strings import load_array, write_array
 from ..topics.publication import TableLanguage, comparison_for_print, model_title
 from ..topics.publication import table_language as chosen_table_language
@@ -766,8 +766,7 @@ def compare(
         >>> found
         Comparison(1 model, 1 number of topics, 1 seed, 1 fit, 0 failed)
     """
-    if not (isinstance(seeds, Integral) and seeds >= 1):
-        raise SettingError(f"`seeds` should be the number of seeds, from 1; it is {seeds!r}")
+    require_whole("seeds", seeds)
     if keep_models and out is None:
         raise InputError("`keep_models=True` needs a directory for the models; give `out`")
     chosen_language(figure_language, argument="figure_language")

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -31,7 +30,7 @@ from ..models import REGISTRY
 from ..models.base import TopicModel
 from ..models.loading import load
 from ..processes import Job, Row, connected, described
-from ..settings import check_settings, describe_value, refuse_unknown, require_seed, settings_as_text
+from ..settings import check_settings, describe_value, refuse_unknown, require_seed, require_whole, settings_as_text
 from ..topics.saved import CONFIG
 from .compare import OnResult, estimator
 from .jobs import (
@@ -183,9 +182,8 @@ def tune(
     searched = _space(base, SPACE if space is None else space, given=space is not None)
     if sampler not in ("tpe", "random"):
         raise SettingError(f'`sampler` should be "tpe" or "random"; it is {sampler!r}')
-    for argument, number in (("trials", trials), ("at_once", at_once)):
-        if not (isinstance(number, Integral) and number >= 1):
-            raise SettingError(f"`{argument}` should be a number of fits, from 1; it is {number!r}")
+    require_whole("trials", trials)
+    require_whole("at_once", at_once)
     parts, divided = split_documents(corpus, split, validation, test)
     evaluator = _allowing(weights, Evaluator(parts))
     plan = {
