@@ -499,16 +499,7 @@ def build(
     if said := duplicates.remark(copies, ids.n_docs, drop_duplicates):
         logger.info("%s", said)
     if isinstance(tokenizer, Tokenizer) and len(whole.texts) >= boilerplate.FEWEST:
-        repeated = find_boilerplate(tokenizer.cleaned(whole.texts), tokenizer.length_of_run)
-        if said := boilerplate.remark(repeated, len(whole.texts), left_out=False):
-            logger.info("%s", said)
-        for name, n_texts in torn_entities(whole.texts).most_common(1):
-            if n_texts >= boilerplate.SHARE * len(whole.texts) and name in vocabulary:
-                logger.info(
-                    "%d of %d texts have HTML without its ampersand, such as %s; for &%s; so %r is a word; put the "
-                    "ampersand back, or list the word in a file of `stop_words`",
-                    n_texts, len(whole.texts), name, name, name,
-                )  # fmt: skip
+        _remark_on_repeated(whole.texts, tokenizer, vocabulary)
     rows = np.flatnonzero(np.concatenate(kept)) if drop_duplicates else None
     return Built(
         counts,
@@ -520,6 +511,20 @@ def build(
         {name: spelled_numbers(name, column) for name, column in covariates.items()},
         None if rows is None else (rows, copies.numbers(rows)),
     )
+
+
+def _remark_on_repeated(texts: Sequence[str], tokenizer: Tokenizer, vocabulary: Sequence[str]) -> None:
+    """Log boilerplate of texts, and a word that is left of HTML."""
+    repeated = find_boilerplate(tokenizer.cleaned(texts), tokenizer.length_of_run)
+    if said := boilerplate.remark(repeated, len(texts), left_out=False):
+        logger.info("%s", said)
+    for name, n_texts in torn_entities(texts).most_common(1):
+        if n_texts >= boilerplate.SHARE * len(texts) and name in vocabulary:
+            logger.info(
+                "%d of %d texts have HTML without its ampersand, such as %s; for &%s; so %r is a word; put the "
+                "ampersand back, or list the word in a file of `stop_words`",
+                n_texts, len(texts), name, name, name,
+            )  # fmt: skip
 
 
 def _compared(texts: Sequence[Any], tokenizer: AnyTokenizer) -> list[str | Sequence[str]]:
