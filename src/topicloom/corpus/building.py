@@ -19,6 +19,7 @@ from scipy import sparse
 
 from ..display import progress_console
 from ..errors import InputError, SettingError
+from ..messages import counted
 from ..preparing import TimeOptions, WordOptions
 from ..text import (
     AnyTokenizer,
@@ -123,19 +124,19 @@ class Filters:
         """
         if not words:
             raise InputError(
-                f"no word was found in {_plural(n_docs, 'document')}; check the language (`language`) and the stop "
+                f"no word was found in {counted(n_docs, 'document')}; check the language (`language`) and the stop "
                 "words (`stop_words`)"
             )
-        found = f"{len(words)} in {_plural(n_with_words, 'document')}{' with words' if n_with_words < n_docs else ''}"
+        found = f"{len(words):,} in {counted(n_with_words, 'document')}{' with words' if n_with_words < n_docs else ''}"
         rare = document_counts < _threshold(self.min_df, n_with_words)
         common = document_counts > _threshold(self.max_df, n_with_words)
         left = np.flatnonzero(~rare & ~common).tolist()
         if len(left) <= self.remove_top:
             one = _is_whole(self.max_df, 0) and self.max_df == 1  # who writes 1 may mean all documents
             raise InputError(
-                f"no word is left of {found}: `min_df={self.min_df}` drops {rare.sum()}, `max_df={self.max_df}` drops "
-                f"{(common & ~rare).sum()}, `remove_top={self.remove_top}` drops {len(left)}; loosen these filters or "
-                f"give more text{'; `max_df=1` is one document, and 1.0 is all of them' if one else ''}"
+                f"no word is left of {found}: `min_df={self.min_df}` drops {rare.sum():,}, `max_df={self.max_df}` "
+                f"drops {(common & ~rare).sum():,}, `remove_top={self.remove_top}` drops {len(left):,}; loosen these "
+                f"filters or give more text{'; `max_df=1` is one document, and 1.0 is all of them' if one else ''}"
                 f"{_ADVICE_ON_PIECES if n_with_words <= _FEW_DOCUMENTS else ''}"
             )
 
@@ -149,7 +150,7 @@ class Filters:
             dropped = sorted(np.flatnonzero(common).tolist(), key=by_documents)
             names = ", ".join(words[word] for word in dropped[:_NAMED])
             logger.info(
-                "`max_df=%s` drops %s, which %s in more documents: %s%s", self.max_df, _plural(len(dropped), "word"),
+                "`max_df=%s` drops %s, which %s in more documents: %s%s", self.max_df, counted(len(dropped), "word"),
                 "is" if len(dropped) == 1 else "are", names, " and more" if len(dropped) > _NAMED else "",
             )  # fmt: skip
         left.sort(key=lambda word: (-totals[word], words[word]))
@@ -240,10 +241,6 @@ def _threshold(value: float, n_docs: int) -> float:
 
 def _is_whole(value: object, least: int) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 TokenizerLike: TypeAlias = "AnyTokenizer | Callable[[str], Iterable[str]] | str | None"
@@ -374,7 +371,7 @@ def _with_speakers(tokenizer: Tokenizer, texts: list[str]) -> Tokenizer:
     first = max(found, key=lambda word: (counts[word], word))
     logger.info(
         "%s with a verb of speech %s cut, such as %s to %s",
-        _plural(len(found), "name"), "is" if len(found) == 1 else "are", first, first[:-1],
+        counted(len(found), "name"), "is" if len(found) == 1 else "are", first, first[:-1],
     )  # fmt: skip
     return tokenizer.with_speakers(found)
 
@@ -396,7 +393,7 @@ def _with_phrases(tokenizer: Tokenizer, texts: list[str]) -> Tokenizer:
 
     found = find_phrases(runs)
     names = ", ".join(one_token(phrase.split()) for phrase in found[:_NAMED])
-    logger.info("%s found%s", _plural(len(found), "phrase"), f", such as {names}" if found else "")
+    logger.info("%s found%s", counted(len(found), "phrase"), f", such as {names}" if found else "")
     return tokenizer.with_phrases(found)
 
 
