@@ -94,6 +94,7 @@ def repeating(
         further: further options that name validation and test documents, or fields of the documents.
         name: the model, as it was given.
         model: the model with its settings.
+        version: the version of topicloom, for the comment.
     """
     import yaml
 
@@ -242,10 +243,10 @@ def train_run(
         seconds = run.fit(model, corpus, place, monitor, monitor_every, checkpoints, validation)
     except TrainingInterrupted as stopped:
         if current().size > 1:
-            again = "; start all processes again with --resume, and training goes on"
-            raise TrainingInterrupted("" if outcome.helps else f"{stopped}{again}", stopped.signal) from None
-        again = shlex.join(["topicloom", *sys.argv[1:], *([] if outcome.resume else ["--resume"])])
-        raise TrainingInterrupted(f"{stopped}; go on with: {again}", stopped.signal) from None
+            advice = "; start all processes again with --resume, and training goes on"
+            raise TrainingInterrupted("" if outcome.helps else f"{stopped}{advice}", stopped.signal) from None
+        same = shlex.join(["topicloom", *sys.argv[1:], *([] if outcome.resume else ["--resume"])])
+        raise TrainingInterrupted(f"{stopped}; go on with: {same}", stopped.signal) from None
     if outcome.helps:
         return
     documents = model.infer(corpus)

@@ -169,6 +169,7 @@ class WordVectors:
         gets a random one, with the mean and the spread of the others in each dimension.
 
         Args:
+            vocabulary: the V words.
             random_state: the seed of the random vectors.
             written: the written forms of words, such as Haus for haus; `Corpus.written` has those of a corpus.
             log: whether to log the share of the words that have a vector; if it is less than half, this is a warning.

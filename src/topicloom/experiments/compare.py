@@ -558,6 +558,9 @@ class Comparison:
         Returns:
             by measure, the numbers of topics.
 
+        Raises:
+            SettingError: an unknown model.
+
         Examples:
             >>> import topicloom as tl
             >>> texts = ["cat dog mouse", "rain sun snow", "bank loan price"] * 12
