@@ -137,6 +137,7 @@ class WordVectors:
 
         Raises:
             InputError: the word has no vector, or the vector has another size.
+            SettingError: `top_n` is not a whole number from 1.
 
         Examples:
             >>> import topicloom as tl

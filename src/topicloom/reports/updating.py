@@ -192,6 +192,7 @@ def update(
     Raises:
         InputError: the run or the documents cannot be read; the run has all of them; a document has the id of another
             one; or new topics are asked for, and too few documents are explained badly.
+        SettingError: `new_topics` or `random_state` cannot have its value.
 
     Examples:
         >>> import tempfile

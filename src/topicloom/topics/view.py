@@ -1256,6 +1256,7 @@ class Topics:
 
         Raises:
             InputError: a topic does not exist, or a name is empty or that of another topic.
+            SettingError: `names` is no mapping.
 
         Examples:
             >>> import topicloom as tl
