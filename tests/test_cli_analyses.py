@@ -390,6 +390,10 @@ def test_nearest_says_that_learned_word_vectors_say_little(folder, tmp_path):
     made = call("train", folder / "news.jsonl", "--model", "etm", "--topics", 3, *still, "--out", tmp_path / "etm")
     assert made.exit_code == 0, made.output
     assert "The neighbours of words say little: " in call("nearest", tmp_path / "etm", "cat").stdout
+    words_alone = ("--model", "gaussianbatm", "--set", "embedding_size=4", "--epochs", 1, "--monitor", "none")
+    made = call("train", folder / "news.jsonl", "--topics", 3, *words_alone, "--no-texts", "--out", tmp_path / "batm")
+    assert made.exit_code == 0, made.output
+    assert "say little" not in call("nearest", tmp_path / "batm", "cat").stdout
 
 
 def test_vectors(folder, tmp_path):

@@ -336,6 +336,11 @@ def test_vectors_of_an_etm_are_its_embedding(view, tmp_path):
     read = tl.read_word_vectors(tmp_path / "v.txt")
     np.testing.assert_array_equal(read["topic_2"], topics[2])
     assert len(read) == len(view.vocabulary) + 3
+    renamed = view.rename({0: "pets"})
+    for found, learned in zip(renamed.vectors(), (words, topics), strict=True):
+        np.testing.assert_array_equal(found, learned)
+    assert renamed.nearest("cat", 3)["similarity"] == view.nearest("cat", 3)["similarity"]
+    assert view.merge([0, 1]).vectors()[0].shape == (len(view.vocabulary), 2)
 
 
 def test_vectors_of_other_models_are_the_topics_of_words():

@@ -139,8 +139,8 @@ def figures(
         str | None,
         typer.Option(
             metavar="NAME,NAME",
-            help="map, words (of an ETM), clouds, interpolation, sparsity, similarity, time, groups, topics or "
-            "simplex; by default all that the run allows, except the last three.",
+            help="map, words (of an ETM, an ECRTM or a FASTopic), clouds, interpolation, sparsity, similarity, time, "
+            "groups, topics or simplex; by default all that the run allows, except the last three.",
         ),
     ] = None,
     out: Annotated[
@@ -383,10 +383,12 @@ def nearest(
 ) -> None:
     """Show the words and the topics that are nearest to a word or a topic.
 
-    The space is that of the word vectors of an ETM. For any other model, words are near each other if they occur in the
-    same topics, and topics if they share words and documents. A number is read as a topic if there is a topic with
-    this number.
+    The space is that of the word vectors of an ETM, an ECRTM or a FASTopic. For any other model, words are near each
+    other if they occur in the same topics, and topics if they share words and documents. A number is read as a topic if
+    there is a topic with this number.
     """
+    from ..topics.hierarchy import learned_vectors, length_in_directions
+
     view = open_topics(run, allow)
     is_topic = item.isdecimal() and int(item) < view.n_topics
     found = view.nearest(int(item) if is_topic else item, words)
@@ -398,10 +400,8 @@ def nearest(
     print_table(["word", "similarity"], near)
     say()
     print_table(["topic", "name", "similarity"], topics, n_numbers=1)
-    if getattr(view.model, "word_embeddings_", None) is not None:
-        from ..topics.hierarchy import length_in_directions
-
-        part, chance = length_in_directions(*view.vectors())
+    if learned := learned_vectors(view.model):
+        part, chance = length_in_directions(*learned)
         if part < 2 * chance:
             say(
                 f"\nThe neighbours of words say little: {part:.1%} of the length of word vectors is in the directions "

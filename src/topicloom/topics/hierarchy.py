@@ -31,6 +31,18 @@ _PERPLEXITY = 30.0  # of t-SNE
 # Words and topics as vectors of one space.
 
 
+def learned_vectors(model: Any) -> tuple[Array, Array] | None:
+    """Return the vectors of words and topics, (V, L) and (K, L), that the model has learned, or None if it has none.
+
+    A model with edited topics has none, unless they were only renamed.
+    """
+    trained = model.origin
+    words, topics = (getattr(trained, f"{kind}_embeddings_", None) for kind in ("word", "topic"))
+    if words is None or topics is None or not np.array_equal(trained.components_, model.components_):
+        return None
+    return np.asarray(words, np.float32), np.asarray(topics, np.float32)
+
+
 def distributional_vectors(components: Array, shares: Array, word_counts: Array) -> tuple[Array, Array]:
     """Return vectors of words and topics for a model that has none of its own.
 

@@ -1030,8 +1030,9 @@ class Topics:
     def vectors(self) -> tuple[Array, Array]:
         """Return vectors of the words, (V, L), and of the topics, (K, L), in one space.
 
-        They are the embeddings of an ETM. Any other model has distributional vectors, with L = K: the vector of a word
-        is the square root of its topics' shares p(k|w), and the vector of topic k is the k-th unit vector.
+        They are the embeddings of an ETM, an ECRTM or a FASTopic. Any other model has distributional vectors, with
+        L = K: the vector of a word is the square root of its topics' shares p(k|w), and the vector of topic k is the
+        k-th unit vector. So has a model with edited topics, unless they were only renamed.
 
         Examples:
             >>> import topicloom as tl
@@ -1040,9 +1041,10 @@ class Topics:
             >>> words.shape, points.shape
             ((9, 3), (3, 3))
         """
-        from .hierarchy import distributional_vectors
+        from .hierarchy import distributional_vectors, learned_vectors
 
-        return self._embedding() or distributional_vectors(self.components, self.shares, self.word_counts)
+        learned = learned_vectors(self.model)
+        return learned or distributional_vectors(self.components, self.shares, self.word_counts)
 
     def word_vectors(self, *, topics: bool = True) -> WordVectors:
         """Return the vectors of the words and, as topic_0, topic_1, ..., of the topics.
@@ -1091,7 +1093,7 @@ class Topics:
             >>> sorted(topics.nearest("cat", 2)["name"][:2])
             ['dog', 'mouse']
         """
-        from .hierarchy import most_similar, nearest_of, topic_distances
+        from .hierarchy import learned_vectors, most_similar, nearest_of, topic_distances
 
         require_whole("n", n)
         words, topics = self.vectors()
@@ -1108,7 +1110,7 @@ class Topics:
             {"kind": "word", "item": self.vocabulary[row], "name": self.written_words[row], "similarity": cosine}
             for row, cosine in nearest_of(words, vector, int(n), word)
         ]
-        if topic is None or self._embedding() is not None:
+        if topic is None or learned_vectors(self.model):
             near = nearest_of(topics, vector, int(n), topic)
         else:  # distributional vectors of topics are orthogonal
             distances = topic_distances(self.components, self.documents.theta, self.documents.empty)  # (K, K)
@@ -1714,14 +1716,6 @@ class Topics:
         weights = similarity[rows].astype(np.float64)
         mean: Array = weights @ np.asarray(self.documents.theta[rows], np.float64) / weights.sum()
         return mean
-
-    def _embedding(self) -> tuple[Array, Array] | None:
-        """Return the vectors of words and topics that the model has learned, or None if it has none."""
-        words = getattr(self.model, "word_embeddings_", None)
-        topics = getattr(self.model, "topic_embeddings_", None)
-        if words is None or topics is None or len(topics) != len(self.components):
-            return None
-        return np.asarray(words, np.float32), np.asarray(topics, np.float32)
 
     def _coloured(self, corpus: Corpus, found: DocumentTopics, row: int) -> ColouredText:
         """Return the tokens of a document of a corpus with their topics."""

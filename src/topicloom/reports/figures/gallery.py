@@ -237,17 +237,15 @@ def _classes(labels: Sequence[str] | None, rows: npt.NDArray[np.intp]) -> tuple[
 
 
 def _words(topics: Topics, options: Options, language: Language) -> list[Figure]:
-    from ...topics.hierarchy import project
+    from ...topics.hierarchy import learned_vectors, project
     from .maps import word_map
 
-    model = topics.model
-    base = getattr(model, "base_", model)
-    if np.array_equal(base.components_, topics.components):
-        model = base  # topics were renamed and nothing else
-    if not hasattr(model, "word_embeddings_") or not hasattr(model, "topic_embeddings_"):
-        edited = " with edited topics" if model is not base else ""
+    learned = learned_vectors(topics.model)
+    if learned is None:
+        edited = " with edited topics" if topics.edits else ""
         raise InputError(
-            f"{type(base).__name__}{edited} has no vectors of words and topics; the picture 'words' needs an ETM"
+            f"{type(topics.model).__name__}{edited} has no vectors of words and topics; the picture 'words' needs an "
+            "ETM, an ECRTM or a FASTopic"
         )
     best = topic_word_ids(topics.components, topics.word_counts, max(4, min(25, _WORDS_OF_MAP // len(topics))))
     owners: dict[int, int] = {}  # a word belongs to the topic in which it ranks first
@@ -255,7 +253,7 @@ def _words(topics: Topics, options: Options, language: Language) -> list[Figure]
         for topic in range(len(topics)):
             owners.setdefault(int(best[topic, rank]), topic)
     mapped = list(owners)
-    vectors = np.concatenate([model.word_embeddings_[mapped], model.topic_embeddings_])
+    vectors = np.concatenate([learned[0][mapped], learned[1]])
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     placed = project(vectors / np.where(lengths > 0, lengths, 1), options.projection, options.random_state)
     note = words.WORD_MAP(language, method=_method(options, language))
@@ -417,7 +415,7 @@ def _names(topics: Topics) -> list[str]:
 
 KINDS = {
     "map": PictureKind("documents as points, near each other if their topics are similar", _map),
-    "words": PictureKind("words and topics in one map, for an ETM", _words),
+    "words": PictureKind("words and topics in one map, for an ETM, an ECRTM or a FASTopic", _words),
     "topics": PictureKind("the top words of each topic as bars", _bars, is_default=False),  # in every run
     "clouds": PictureKind("the words of each topic as a cloud", _clouds),
     "interpolation": PictureKind("what the model expects between two documents", _interpolation),
