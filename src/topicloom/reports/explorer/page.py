@@ -233,9 +233,9 @@ def _core_part(
     digest = hashlib.sha256(topics.components.tobytes()).hexdigest()[:16]
     values = {
         "key": digest,
-        "fingerprint": getattr(topics.model, "fingerprint", None),
+        "fingerprint": topics.model.fingerprint,
         "title": options.title or "topicloom",
-        "model": type(getattr(topics.model, "origin", topics.model)).__name__,
+        "model": type(topics.model.origin).__name__,
         "n_topics": topics.n_topics,
         "n_docs": len(documents),
         "n_empty": int(documents.empty.sum()),
@@ -556,7 +556,7 @@ def inference_part(topics: Topics) -> tuple[str, str]:
 
 def reads_vectors(topics: Topics) -> bool:
     """Whether the topics of the documents depend on their vectors."""
-    return bool(topics.corpus.vectors is not None and getattr(topics.model, "reads_vectors", False))
+    return bool(topics.corpus.vectors is not None and topics.model.reads_vectors)
 
 
 def _theta_of_words(model: Any, corpus: Corpus) -> Array:
