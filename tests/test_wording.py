@@ -25,8 +25,9 @@ from topicloom.reports.comparison_page import CURVE_MEASURES
 from topicloom.reports.figures.curves import n_topics_curve
 from topicloom.reports.figures.style import wrapped
 from topicloom.reports.run import RunOptions, _draw, write
-from topicloom.reports.wording import Phrase, chosen_language, joined
+from topicloom.reports.wording import Phrase, joined
 from topicloom.text.tokenizing import Tokenizer
+from topicloom.topics.publication import chosen_language
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph")  # fonts that are said to have characters
 ROOT = Path(__file__).resolve().parents[1]

@@ -29,8 +29,7 @@ from .models.base import Perplexity, TopicModel
 from .models.refitting import Variation, refit, require_variation
 from .settings import require_whole
 from .topics.document_topics import DocumentTopics
-from .topics.publication import TableLanguage, evaluation_for_print
-from .topics.publication import table_language as chosen_language
+from .topics.publication import TableLanguage, chosen_language, evaluation_for_print
 from .topics.saved import RETURNING
 from .topics.table import Table
 
@@ -313,7 +312,8 @@ class Evaluation(Mapping[str, Measured]):
             | --- | ---: |
             | Diversity | 0.33 |
         """
-        return evaluation_for_print(self.table(), self.about, chosen_language(table_language))
+        language = chosen_language(table_language, argument="table_language")
+        return evaluation_for_print(self.table(), self.about, language)
 
     def stability_table(self) -> Table:
         """Return a row for each topic: in which share of the further fits it returns, and its similarity in each.

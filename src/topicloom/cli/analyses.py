@@ -237,9 +237,9 @@ def trends(
         if n_outside:
             logger.info("%s are left out, because their time is outside", counted(n_outside, "document"))
     if is_for_print(out):
-        from ..topics.publication import table_language, trends_for_print
+        from ..topics.publication import chosen_language, trends_for_print
 
-        language = table_language("auto", view.corpus.tokenizer)
+        language = chosen_language("auto", view.corpus.tokenizer)
         _write(trends_for_print(found, view.given_names, level, language), out)
     else:
         _write(found.table(), out)
@@ -364,9 +364,9 @@ def by(
 def _groups_for_print(
     found: ByGroup, view: Topics, level: float, title: str, correction: Correction | None = None
 ) -> Table:
-    from ..topics.publication import groups_for_print, table_language
+    from ..topics.publication import chosen_language, groups_for_print
 
-    language = table_language("auto", view.corpus.tokenizer)
+    language = chosen_language("auto", view.corpus.tokenizer)
     known = None if title == found.column else title
     return groups_for_print(found, view.given_names, level, language, title=known, correction=correction)
 

@@ -324,7 +324,7 @@ def _compared(
 
 def _check_fonts(corpus: Corpus, figure_language: FigureLanguages, font: str | None) -> None:
     """Warn of missing characters in fonts before the fits start, because the log is muted during them."""
-    from ..reports.wording import chosen_language
+    from ..topics.publication import chosen_language
 
     with suppress(ImportError):  # without matplotlib there are no plots
         from ..reports.figures.style import fonts_for, label_language

@@ -359,10 +359,9 @@ def export(
         if to is Target.topics:
             table = view.publication_table(words or 10, table_language=table_language.value)
         else:
-            from ..topics.publication import table_language as chosen
-            from ..topics.publication import words_for_print
+            from ..topics.publication import chosen_language, words_for_print
 
-            language = chosen(table_language.value, view.corpus.tokenizer)
+            language = chosen_language(table_language.value, view.corpus.tokenizer)
             n = words or 10
             table = words_for_print(view.word_table(n), view.given_names, n, language)
         caption, label = table.caption if caption is None else caption, table.label if label is None else label

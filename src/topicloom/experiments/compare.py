@@ -34,11 +34,10 @@ from ..models.loading import load
 from ..models.refitting import Variation, documents_of_fit, require_variation
 from ..processes import Job, Row
 from ..reports import comparison_words as words
-from ..reports.wording import FigureLanguage, Language, chosen_language, joined, title_of
+from ..reports.wording import FigureLanguage, Language, joined, title_of
 from ..settings import check_settings, require_whole, settings_as_text
 from ..text.strings import load_array, write_array
-from ..topics.publication import TableLanguage, comparison_for_print, model_title
-from ..topics.publication import table_language as chosen_table_language
+from ..topics.publication import TableLanguage, chosen_language, comparison_for_print, model_title
 from ..topics.saved import CONFIG
 from ..topics.shares import holm
 from .jobs import (
@@ -379,7 +378,7 @@ class Comparison:
         """
         from ..models import REGISTRY
 
-        language = chosen_table_language(table_language)
+        language = chosen_language(table_language, argument="table_language")
         classes = {name.lower(): name for name in REGISTRY}
         measures = {name: CATALOGUE[name] for name in self.measures}
         shown = [name for name, each in measures.items() if each.column and each.group not in ("cost", "stability")]

@@ -605,7 +605,7 @@ def _draw_returns(folder: Path, found: Evaluation, returns: Mapping[str, Any], r
     except ImportError as error:
         logger.warning("%s", error)
         return
-    from .wording import chosen_language
+    from ..topics.publication import chosen_language
 
     model = load(folder, device="cpu", allow=request.allow, encoder=request.encoder)
     figure = figures.returning_topics(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from ..errors import SettingError
 from ..metrics import CATALOGUE, Measure
 
-# Phrases, and the choice of the language.
+# Phrases.
 
 Language = Literal["en", "zh"]
 FigureLanguage = Literal["auto", "en", "zh"]
@@ -25,24 +24,6 @@ class Phrase:
 
     def __call__(self, language: Language, **values: object) -> str:
         return (self.zh if language == "zh" else self.en).format(**values)
-
-
-def chosen_language(language: FigureLanguage, tokenizer: object = None, argument: str = "language") -> Language:
-    """Return the language that is meant: for "auto", Chinese if the texts are Chinese, and otherwise English.
-
-    Args:
-        language: "auto", "en" or "zh".
-        tokenizer: the tokenizer of the texts; None if they are not known.
-        argument: the argument that gives the language, for the message.
-
-    Raises:
-        SettingError: it is none of them.
-    """
-    if language not in get_args(FigureLanguage):
-        raise SettingError(f"`{argument}={language!r}` should be en or zh, or auto for that of the texts")
-    if language == "auto":
-        return "zh" if getattr(tokenizer, "language", None) == "zh" else "en"
-    return language
 
 
 def joined(sentences: Iterable[str], language: Language) -> str:

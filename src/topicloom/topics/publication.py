@@ -85,14 +85,19 @@ _LEAST_P = 0.001
 _NOT_IN_LABELS = re.compile(r"[\s\\{}%#~\x00-\x1f]+")
 
 
-def table_language(language: TableLanguage, tokenizer: Any = None) -> Language:
-    """Return the language of a table: for "auto", Chinese if the texts are Chinese, and otherwise English.
+def chosen_language(language: TableLanguage, tokenizer: object = None, argument: str = "language") -> Language:
+    """Return the language that is meant: for "auto", Chinese if the texts are Chinese, and otherwise English.
+
+    Args:
+        language: "auto", "en" or "zh".
+        tokenizer: the tokenizer of the texts; None if they are not known.
+        argument: the argument that gives the language, for the message.
 
     Raises:
-        SettingError: it is neither "auto" nor "en" nor "zh".
+        SettingError: it is none of them.
     """
     if language not in ("auto", "en", "zh"):
-        raise SettingError(f"`table_language={language!r:.60}` should be en or zh, or auto for that of the texts")
+        raise SettingError(f"`{argument}={language!r:.60}` should be en or zh, or auto for that of the texts")
     if language == "auto":
         return "zh" if getattr(tokenizer, "language", None) == "zh" else "en"
     return language

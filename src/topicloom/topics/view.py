@@ -422,10 +422,9 @@ class Topics:
             >>> list(topics.publication_table().columns)
             ['Topic', 'Words', 'Share (%)', 'NPMI']
         """
-        from .publication import table_language as chosen
-        from .publication import topics_for_print
+        from .publication import chosen_language, topics_for_print
 
-        language = chosen(table_language, self.corpus.tokenizer)
+        language = chosen_language(table_language, self.corpus.tokenizer, "table_language")
         return topics_for_print(self.table(n_words, 1), self.given_names, len(self.documents), language)
 
     def words_of(self, topic: Any, n: int = 10, relevance: float | None = None) -> list[tuple[str, float]]:

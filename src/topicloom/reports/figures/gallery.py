@@ -17,10 +17,11 @@ from ...messages import nearest
 from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
 from ...topics.positions import document_positions, has_direction, places_by_vectors
+from ...topics.publication import chosen_language
 from ...topics.view import Topics
 from .. import wording as words
 from ..palette import MOST_COLOURS
-from ..wording import FigureLanguage, Language, chosen_language, joined
+from ..wording import FigureLanguage, Language, joined
 from .style import label_language, sampled
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from matplotlib.text import Text
 from ...errors import InputError
 from ...files import atomic_file
 from ...messages import nearest
+from ...topics.publication import chosen_language
 from ..palette import topic_colours
-from ..wording import PAGE, SHARES, Language, characters, chosen_language, joined
+from ..wording import PAGE, SHARES, Language, characters, joined
 
 logger = logging.getLogger("topicloom")
 
