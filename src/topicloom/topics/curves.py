@@ -18,7 +18,8 @@ Array = npt.NDArray[Any]
 _KNOTS = (0.05, 0.275, 0.5, 0.725, 0.95)  # quantiles (Harrell 2015, table 2.3)
 _FEWEST_VALUES = 5  # different numbers that a curve needs
 _MOST_VALUES = 1000  # more different numbers are averaged in groups of equal size
-_STEPS = 50
+_MOST_STEPS = 50  # of Newton's method
+_MOST_POINTS = 60  # of a curve
 _RIDGE = 1e-5  # keeps coefficients finite where all documents of a part of the range have a share of 0
 
 
@@ -71,7 +72,6 @@ def share_curve(
     empty: npt.NDArray[np.bool_] | None = None,
     names: Sequence[str] | None = None,
     level: float = 0.95,
-    n_points: int = 60,
 ) -> ShareCurve | None:
     """Return the shares of topics as smooth functions of a number; None if it has fewer than 5 different values.
 
@@ -87,7 +87,6 @@ def share_curve(
         empty: (n_docs,) True for documents without a known word, which are left out.
         names: the K names of the topics.
         level: the probability that the interval at a point should contain the expected share.
-        n_points: the greatest number of points.
 
     Examples:
         >>> import numpy as np
@@ -118,8 +117,9 @@ def share_curve(
     if len(knots) < 3:  # most documents have the same number
         knots = np.unique(np.quantile(different, _KNOTS))
     inside = different[(different >= start) & (different <= end)]
-    if len(inside) > n_points:  # half of the points evenly along the axis, half evenly among the documents
-        even, by_docs = np.linspace(start, end, n_points // 2), np.quantile(numbers, np.linspace(0.01, 0.99, n_points))
+    if len(inside) > _MOST_POINTS:  # half of the points evenly along the axis, half evenly among the documents
+        even = np.linspace(start, end, _MOST_POINTS // 2)
+        by_docs = np.quantile(numbers, np.linspace(0.01, 0.99, _MOST_POINTS))
         inside = np.unique(np.concatenate([even, by_docs[::2]]))
     basis, at_points = natural_spline(different, knots), natural_spline(inside, knots)
     eta, error = _fractional_logit(basis, n, total, squares, at_points)
@@ -164,7 +164,7 @@ def _fractional_logit(basis: Array, n: Array, total: Array, squares: Array, at_p
     penalty[0] = 0
     hessian = np.zeros((total.shape[1], width, width))
     fitted = np.tile(mean, (len(n), 1))
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         fitted = np.clip(_expit(np.clip(basis @ weights, -30, 30)), 1e-9, 1 - 1e-9)  # (J, K)
         curvature = n[:, None] * fitted * (1 - fitted)
         scale = curvature.sum(axis=0)  # the penalty is a part of the information of a topic
