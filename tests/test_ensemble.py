@@ -13,6 +13,7 @@ from command_line import call, refused
 from topicloom.errors import InputError
 from topicloom.metrics import topic_similarity
 from topicloom.models.ensemble import cluster_topics
+from topicloom.topics.saved import read_topics
 
 RANDOM = np.random.default_rng(0)
 PLANTED = tl.datasets.synthetic_lda(n_docs=60, n_words=60, n_topics=4, random_state=1)
@@ -71,7 +72,12 @@ def test_an_ensemble_is_the_mean_of_topics_that_agree(fits, tmp_path):
     np.testing.assert_array_equal(loaded.transform(corpus), model.transform(corpus))
     np.testing.assert_array_equal(loaded.agreement_, model.agreement_)
     edited = loaded.merge([0, 1])
-    assert edited.base_.agreement_ is not None
+    assert not hasattr(edited, "agreement_")
+    loaded.rename({0: "first"}).save(tmp_path / "renamed")
+    for renamed in (tl.load(tmp_path / "renamed"), read_topics(tmp_path / "renamed")):
+        np.testing.assert_array_equal(renamed.agreement_, model.agreement_)
+    edited.save(tmp_path / "edited")
+    assert read_topics(tmp_path / "edited").agreement_ is None
     assert edited.transform(corpus).shape == (60, len(model.components_) - 1)
 
 

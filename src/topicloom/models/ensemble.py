@@ -30,6 +30,7 @@ from torch import Tensor
 from ..corpus import Corpus
 from ..errors import InputError, OutOfMemoryError, SettingError, TrainingDivergedError
 from ..metrics.stability import RETURN_THRESHOLD, topic_similarity
+from ..nn.edited import EditedNetwork
 from ..nn.execution import without_gradients
 from ..nn.mean_field import MeanFieldNetwork
 from ..nn.network import TopicNetwork
@@ -39,6 +40,7 @@ from ..training.loop import Monitor, evaluated
 from ..training.state import Row, Snapshot
 from . import estimator_named
 from .base import TopicModel
+from .editing import AppliedEdits
 from .inference import Array, device_of
 from .loom.cvb0 import dirichlet_step
 from .refitting import Variation, documents_of_fit, model_of_fit
@@ -203,6 +205,12 @@ class Ensemble(TopicModel):
         assert isinstance(network, EnsembleNetwork)
         self.agreement_: Array = network.agreement.cpu().numpy()
         self.similarity_: Array = network.similarity.cpu().numpy()
+
+    def with_edits(self, network: EditedNetwork, applied: AppliedEdits) -> Self:
+        model = super().with_edits(network, applied)
+        if not len(network.steps):  # topics were only renamed
+            model.agreement_, model.similarity_ = self.origin.agreement_, self.origin.similarity_
+        return model
 
     def partial_fit_corpus(self, corpus: Corpus) -> NoReturn:
         raise InputError("Ensemble has no partial_fit, because it fits a model several times; use `fit`")

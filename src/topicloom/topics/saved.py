@@ -201,7 +201,12 @@ def read_topics(directory: str | Path) -> SavedTopics:
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
-            agreement = file.get_tensor("agreement") if "agreement" in file.keys() else None  # noqa: SIM118
+            edits = config.get("edited")
+            key = (
+                "agreement" if edits is None else "base.agreement"
+            )  # which topics still have if they were only renamed
+            is_known = key in file.keys() and not (edits and edits["steps"])  # noqa: SIM118
+            agreement = file.get_tensor(key) if is_known else None
     except OSError as error:
         raise ModelFileError.unreadable(folder / WEIGHTS, error) from None
     except SafetensorError as error:
