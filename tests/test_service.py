@@ -15,6 +15,8 @@ import sqlite3
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +34,7 @@ from packed import unpack
 from topicloom import service
 from topicloom.cli.shell import log_to_stderr
 from topicloom.errors import InputError
+from topicloom.files import lock_directory
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
@@ -48,6 +51,7 @@ from topicloom.service.index import DocumentIndex, build_index, is_current  # no
 from topicloom.service.live import Live, PageKey  # noqa: E402
 
 JSON = {"content-type": "application/json"}
+LENGTH = (b"content-length", b"1000")
 TOKEN = "a-token-of-some-length"
 HOSTILE = "<script>alert(1)</script> the dog's bank \x00 \u202e ' OR 1=1 --"
 LIMITS = Limits(body=20_000, texts=50, characters=5_000)
@@ -267,6 +271,7 @@ def test_mistakes_get_one_sentence(client, path, status, message):
         (b"[" * 19_000, 400, "the body is not JSON"),
         (b'{"texts": ["\xff"]}', 400, "the body is not JSON"),
         (b"", 422, "body: it is missing"),
+        (b"[]", 422, "body: it should be an object with names and values"),
         (b'{"texts": "a"}', 422, "texts: give a list of texts"),
         (b'{"texts": [1]}', 422, "texts: text 0 should be a string"),
         (b'{"texts": [], "file": "/etc/passwd"}', 422, "body: there is no entry 'file'"),
@@ -414,6 +419,38 @@ def test_a_real_server_withstands_slow_and_broken_clients(run, tmp_path):
     assert httpx.get(f"http://{host}:{port}/health").status_code == 200
     process.terminate()
     assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(("kind", "status"), [("application/json", 413), ("text/plain", 415)])
+def test_clients_that_send_everything_first_read_the_refusal(server, kind, status):
+    """The body is larger than the buffers of the connection, and than what a request may have."""
+    request = urllib.request.Request(f"{server}/api/infer", b"x" * 30_000_000, {"content-type": kind})
+    with pytest.raises(urllib.error.HTTPError) as refusal:  # not a broken connection
+        urllib.request.urlopen(request, timeout=60)
+    assert refusal.value.code == status
+    assert json.load(refusal.value)["error"]
+
+
+def test_refused_bodies_are_discarded_for_a_short_time():
+    async def scenario() -> tuple[list[dict[str, Any]], int]:
+        sent: list[dict[str, Any]] = []
+
+        async def endless() -> dict[str, Any]:
+            await asyncio.sleep(0.01)
+            return {"type": "http.request", "body": b"x", "more_body": True}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        guard = Guard(lambda *_: pytest.fail("it was passed on"), Access(), Limits(seconds=0.3), Measures())
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"localhost"), LENGTH]}
+        await asyncio.wait_for(guard(scope, endless, send), 10)
+        return sent, guard.n_discarding
+
+    sent, n_discarding = asyncio.run(scenario())
+    assert sent[0]["status"] == 415
+    assert [message.get("more_body") for message in sent] == [None, True, False]
+    assert n_discarding == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM")
@@ -625,6 +662,31 @@ def test_edits_are_applied_and_stored(run, tmp_path):
     assert again.edit([], None, True)["edits"] == []
     assert again.topics()["n_topics"] == 3
     again.close()
+
+
+def test_edits_from_elsewhere_are_not_overwritten(run, tmp_path):
+    """Another service, or a person who changes the file, may edit the topics of the same run."""
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    one, other = Live.open(copy), Live.open(copy)
+    with TestClient(make_app(one), base_url="http://localhost") as client:
+        other.edit([{"rename": {0: "theirs"}}], None, False)
+        answer = edit(client, {"rename": {1: "mine"}})
+        assert answer.status_code == 409
+        assert answer.json()["error"] == "edits.yaml was changed outside of this service; load the topics again"
+        assert client.get("/api/topics").json()["topics"][0]["name"] == "theirs"
+        both = [{"rename": {"0": "theirs"}}, {"rename": {"1": "mine"}}]
+        assert edit(client, {"rename": {1: "mine"}}).json()["edits"] == both
+        (copy / "edits.yaml").write_text("edits: [{rename: {0: by hand}}]\n")
+        assert edit(client, {"rename": {1: "mine"}}).status_code == 409
+        assert client.get("/api/edits").json()["edits"] == [{"rename": {"0": "by hand"}}]
+        (copy / "edits.yaml").unlink()
+        assert edit(client, {"rename": {1: "mine"}}).status_code == 409
+        with lock_directory(copy):
+            answer = edit(client, {"rename": {1: "mine"}})
+        assert (answer.status_code, answer.json()["error"][:15]) == (503, "another program")
+        assert edit(client, {"rename": {1: "mine"}}).json()["edits"] == both[1:]
+    one.close()
+    other.close()
 
 
 @pytest.mark.parametrize(

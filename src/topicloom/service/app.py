@@ -24,7 +24,7 @@ from ..reports.explorer import PageOptions, explorer_page
 from ..text.strings import replace_surrogates
 from .guard import NO_SOURCES, Access, App, Guard, Measures
 from .index import ReplacedError, SlowQueryError
-from .live import ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, ServedState
+from .live import BusyError, ConflictError, Live, NoSuchDocumentError, NotKeptError, NotWritableError, ServedState
 
 # The bodies of requests and answers
 #
@@ -330,7 +330,14 @@ IfMatch = Annotated[str | None, Header(description="The version that the topics 
 _THREADS = 4  # threads for all requests that are not answered at once
 _CHARACTERS_AT_ONCE = 2_000  # shorter texts take a few milliseconds, and need no other thread
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_STATUSES = {NotKeptError: 404, NoSuchDocumentError: 404, ConflictError: 409, NotWritableError: 403, ReplacedError: 503}
+_STATUSES = {
+    NotKeptError: 404,
+    NoSuchDocumentError: 404,
+    ConflictError: 409,
+    NotWritableError: 403,
+    BusyError: 503,
+    ReplacedError: 503,
+}
 _SENTENCES = {  # replacements for messages of the framework
     "Not Found": "there is no such path; /docs lists all",
     "Method Not Allowed": "this path does not take this method; /docs lists all",

@@ -205,6 +205,8 @@ _HEADERS: dict[bytes, bytes] = {
 }
 _LARGE_BODY = 1 << 18  # bytes
 _LARGE_BYTES_PER_SECOND = 8_000_000  # of such bodies, one after another
+_DISCARD_SECONDS = 2.0  # the longest time in which the rest of a refused body is read
+_MOST_DISCARDING = 32  # the most connections on which that is done at a time
 _OPEN = "/health"  # the only path that needs no token
 _METHODS = ("GET", "HEAD", "POST")
 
@@ -231,6 +233,7 @@ class Guard:
         self.app, self.access, self.limits, self.measures = app, access, limits, measures
         self.n_requests = 0  # whose bodies have arrived
         self.n_arriving = 0  # bytes of bodies that have not arrived as a whole
+        self.n_discarding = 0  # connections on which the rest of a refused body is read
         self._large = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -249,7 +252,7 @@ class Guard:
             async with asyncio.timeout(2 * self.limits.seconds):  # a client may also fail to read its answer
                 await self._answer(scope, receive, answer)
         except Refusal as refusal:
-            await answer.refuse(refusal)
+            await answer.refuse(refusal, lambda: self._discard(receive))
         except TimeoutError:
             late = "the answer took too long; ask for less, or try again later"
             await answer.refuse(Refusal(503, late, [(b"retry-after", b"5")]))
@@ -284,6 +287,24 @@ class Guard:
                 await self.app(scope, replay, answer)
         finally:
             self.n_requests -= 1
+
+    async def _discard(self, receive: Receive) -> None:
+        """Read the rest of a refused body for a short time.
+
+        Most clients read an answer only after they have sent everything. If the connection were closed before, they
+        would report a broken connection instead of the answer.
+        """
+        if self.n_discarding >= _MOST_DISCARDING:
+            return
+        self.n_discarding += 1
+        try:
+            async with asyncio.timeout(min(_DISCARD_SECONDS, self.limits.seconds)):
+                while (await receive()).get("more_body", False):
+                    pass
+        except TimeoutError:
+            pass
+        finally:
+            self.n_discarding -= 1
 
     def _busy(self) -> Refusal:
         self.measures.refused.inc()
@@ -405,7 +426,7 @@ class _Answer:
             message = {**message, "body": b""}
         await self.send(message)
 
-    async def refuse(self, refusal: Refusal) -> None:
+    async def refuse(self, refusal: Refusal, discard: Callable[[], Awaitable[None]] | None = None) -> None:
         if self.status:  # the answer has begun, and cannot be taken back
             return
         body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
@@ -416,4 +437,8 @@ class _Answer:
             *self.unread,
         ]
         await self({"type": "http.response.start", "status": refusal.status, "headers": headers})
+        if self.unread and discard is not None:
+            await self({"type": "http.response.body", "body": body, "more_body": True})
+            await discard()
+            body = b""
         await self({"type": "http.response.body", "body": body, "more_body": False})

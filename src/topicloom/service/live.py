@@ -16,6 +16,7 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy.typing as npt
 from ..corpus import Corpus
 from ..corpus.fields import Fields
 from ..errors import InputError, ModelFileError
-from ..files import file_digest, plain_file
+from ..files import file_digest, lock_directory, plain_file
 from ..text import AnyTokenizer
 from ..text.counting import counts_of
 from ..topics.document_topics import DocumentTopics
@@ -49,6 +50,10 @@ class ConflictError(InputError):
 
 class NotWritableError(InputError):
     """The edits cannot be stored."""
+
+
+class BusyError(InputError):
+    """Another process is writing to the run directory."""
 
 
 def stored_edits(run: Path, topics: Topics) -> Topics:
@@ -338,6 +343,7 @@ class Live:
         self._model = _digest_of_model(run)
         self._temporary = temporary
         self._editing = threading.Lock()
+        self._stored: str | None = None  # the digest of edits.yaml when this service last read or wrote it
 
     @classmethod
     def open(
@@ -391,13 +397,17 @@ class Live:
     def edited(self) -> Live:
         """Apply the edits that are stored in the run directory, and return this object."""
         try:
-            topics = stored_edits(self.run, self.start.topics)
+            self._read_edits()
         except InputError:
             self.close()
             raise
-        if topics is not self.start.topics:
-            self.state = ServedState(topics)
         return self
+
+    def _read_edits(self) -> None:
+        stored = _digest_of_edits(self.run)
+        topics = stored_edits(self.run, self.start.topics)
+        self.state = self.start if topics is self.start.topics else ServedState(topics)
+        self._stored = stored
 
     def close(self) -> None:
         """Close the index."""
@@ -555,23 +565,38 @@ class Live:
             afresh: whether to undo the earlier edits of the service first.
 
         Raises:
-            ConflictError: `version` is not the present version.
+            ConflictError: `version` is not the present version, or another service or a person has changed the file of
+                edits; the service then shows the topics after them.
+            BusyError: another process is writing to the run directory.
             ReplacedError: another run has been written to the directory in the meantime.
             InputError: an edit cannot be applied, or the edits cannot be stored. The topics do not change.
         """
         checked = new_edits(edits, self.limits.edits)
-        with self._editing:
+        with self._editing, self._alone():
             now = self.state
             if version is not None and version != now.version:
                 raise ConflictError("the edits were changed in the meantime; load the topics again")
+            if _digest_of_model(self.run) != self._model:
+                raise ReplacedError
+            if _digest_of_edits(self.run) != self._stored:
+                self._read_edits()
+                raise ConflictError(f"{EDITS} was changed outside of this service; load the topics again")
             topics = applied((self.start if afresh else now).topics, checked)
             if (n_edits := len(topics.edits)) > self.limits.edits:
                 raise InputError(f"there would be {n_edits:,} edits; at most {self.limits.edits:,} are stored")
-            if _digest_of_model(self.run) != self._model:
-                raise ReplacedError
             store_edits(self.run, topics)
+            self._stored = _digest_of_edits(self.run)
             self.state = ServedState(topics)
         return self.edits()
+
+    def _alone(self) -> ExitStack:
+        """Return a context in which no other process writes to the run directory."""
+        stack = ExitStack()
+        try:
+            stack.enter_context(lock_directory(self.run))
+        except InputError:
+            raise BusyError("another program is writing to the run directory; try again later") from None
+        return stack
 
     def _similarities(self, text: str) -> npt.NDArray[np.float32]:
         if self.search is None:
@@ -651,6 +676,14 @@ def _digest_of_model(run: Path) -> str | None:
     try:
         return file_digest(find_model(run) / CONFIG)
     except (InputError, OSError):
+        return None
+
+
+def _digest_of_edits(run: Path) -> str | None:
+    """Return a digest of the stored edits, or None if there are none."""
+    try:
+        return file_digest(run / EDITS)
+    except OSError:
         return None
 
 

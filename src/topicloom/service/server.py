@@ -202,9 +202,10 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
             self.n_bytes += len(data)
             super().data_received(data)
             self._pass_on()
-            # A body in many small pieces can double in size.
+            # A body in many small pieces can double in size. What follows an answer is discarded by the guard.
             most = _MAX_HEAD_BYTES if self.timer else _MAX_HEAD_BYTES + 2 * limits.body
-            if self.n_bytes > most or self.is_flooded:
+            is_answered = self.arriving and self.timer is None and self.cycle.response_started
+            if (self.n_bytes > most and not is_answered) or self.is_flooded:
                 self.transport.abort()
 
         def on_message_begin(self) -> None:
