@@ -182,6 +182,45 @@ def test_edits_from_a_file(run, tmp_path):
     assert not (tmp_path / "f").exists()
 
 
+def test_edits_of_two_people_are_joined(run, tmp_path):
+    """At once or one after the other, in any order, they are those of one list."""
+    fingerprint = tl.load(run).fingerprint
+
+    def file(name: str, *edits: str) -> Path:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text("\n- ".join((f"model: {fingerprint}\nedits:", *edits)) + "\n", encoding="utf-8")
+        return path
+
+    def edited(start: Path, *files: Path, out: str) -> list[dict[str, object]]:
+        given = [part for path in files for part in ("--edits", path)]
+        return json.loads(shown("edit", start, *given, "--out", tmp_path / out, "--json"))["topics"]
+
+    anna = file("anna", "merge: [0, 1]", "rename: {1: both, 2: same}")
+    bob = file("bob", "merge: [1, 0]", "rename: {2: same, 3: mine}")
+    whole = edited(run, file("whole", "merge: [0, 1]", "rename: {0: both, 2: same, 3: mine}"), out="whole")
+    assert [topic["name"] for topic in whole] == ["both", "same", "mine"]
+    assert edited(run, anna, bob, out="a") == whole
+    assert edited(run, bob, anna, out="b") == whole
+    edited(run, anna, out="c")
+    assert edited(tmp_path / "c", bob, out="d") == whole  # the edits of the run stay
+    says = {
+        "rename: {0: other}": "carl.yaml give topic 0 two names ('both' and 'other'); take one of them away",
+        "drop: [2]": "carl.yaml drops topic 2, which ",
+        "drop: [0]": "carl.yaml drops topic 0, which ",
+    }
+    for edit, message in says.items():
+        carl = file("carl", edit)
+        refused("edit", run, "--edits", anna, "--edits", carl, "--out", tmp_path / "x", says=["anna.yaml", message])
+    carl = file("carl", "rename: {2: x}")
+    refused(
+        "edit", tmp_path / "c", "--edits", carl, "--out", tmp_path / "x", says=["the run and ", "topic 2 two names"]
+    )
+    split = file("split", "split: 2", "rename: {4: part}")
+    other = file("other", "split: 3", "rename: {4: part}")
+    refused("edit", run, "--edits", split, "--edits", other, "--out", tmp_path / "x", says=["topics (4), which have"])
+    assert not (tmp_path / "x").exists()
+
+
 def test_edits_that_the_service_stored_are_mentioned(run, tmp_path):
     copy = Path(shutil.copytree(run, tmp_path / "a copy"))
     stored = copy / "edits.yaml"

@@ -49,7 +49,7 @@ _MANY = "; repeatable"
 def edit(
     run: Run,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the run of the edited topics is written.")],
-    edits: Annotated[Path | None, typer.Option(metavar="FILE", help="A .yaml file of edits.")] = None,
+    edits: Annotated[list[Path] | None, typer.Option(metavar="FILE", help=f"A .yaml file of edits{_MANY}.")] = None,
     merge: Annotated[
         list[str] | None, typer.Option(metavar="TOPIC,TOPIC", help=f"Topics that become one{_MANY}.")
     ] = None,
@@ -81,21 +81,21 @@ def edit(
     from ..topics.saved import require_place
 
     given = _direct_edits(merge, drop, split, rename, reduce_to)
-    if edits is None and replay is None and not given:
+    if not edits and replay is None and not given:
         raise InputError(
             "there is nothing to do; give --edits, --merge, --drop, --split, --rename, --reduce-to or --replay"
         )
-    if replay is not None and (edits is not None or given):
+    if replay is not None and (edits or given):
         raise InputError("--replay cannot be combined with other edits; edit the run that it writes")
     require_place(out, overwrite)
     import_models()
     from ..reports.run import edited_topics
     from ..topics.view import Topics
 
-    if edits is None:
+    if not edits:
         mention_edits(run)
     topics = Topics.from_run(run, device=device, allow=allow or ())
-    edited = edited_topics(topics, edits, given) if replay is None else topics.replay(replay, allow=allow or ())
+    edited = edited_topics(topics, edits or [], given) if replay is None else topics.replay(replay, allow=allow or ())
     numbers = topics.numbers_in(edited)
     _write(run, out, edited, font, figure_language, words, quiet, as_json, numbers)
     if moved := moves_in_words(numbers):

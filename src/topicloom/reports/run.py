@@ -26,7 +26,7 @@ from ..errors import (
     TrainingDivergedError,
 )
 from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, located, lock_directory, put_in_place
-from ..messages import counted
+from ..messages import counted, joined
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
@@ -34,7 +34,7 @@ from ..models.refitting import Variation, require_variation
 from ..settings import settings_as_json
 from ..text.strings import replace_surrogates
 from ..topics.document_topics import DocumentTopics, require_known
-from ..topics.edits import Edit, EditsFile, read_edits, write_edits
+from ..topics.edits import Edit, EditsFile, joint_edits, read_edits, write_edits
 from ..topics.positions import MOST_PLACED
 from ..topics.saved import (
     ANSWERS,
@@ -406,32 +406,35 @@ def _is_not_finite(value: Any) -> bool:
 # The run of an edited model.
 
 
-def edited_topics(topics: Topics, path: Path | None, further: Iterable[Mapping[str, Any]] = ()) -> Topics:
-    """Return topics after the edits of a file, and further ones.
+def edited_topics(topics: Topics, paths: Sequence[Path], further: Iterable[Mapping[str, Any]] = ()) -> Topics:
+    """Return topics after the edits of files, and further ones.
 
     Args:
         topics: the topics of a run.
-        path: a file of edits of their model, or of the model that it was trained as; or None.
+        paths: files of edits of their model, or of the model that it was trained as. The edits that the run has had
+            since then stay.
         further: edits by the same numbers.
 
     Raises:
-        InputError: the file cannot be read or belongs to another model, or an edit cannot be applied.
+        InputError: a file cannot be read or belongs to another model, two files contradict each other, or an edit
+            cannot be applied.
     """
     from ..topics.view import Topics
 
     edits: list[Edit] = [dict(edit) for edit in further]
-    if path is None:
+    if not paths:
         return topics.apply(edits)
-    file = read_edits(path)
-    origin = topics.model.origin
-    if origin is not topics.model and file.fingerprint == origin.fingerprint:
-        topics = Topics(origin, topics.corpus)  # the file has all edits since training
-    else:
+    files = [(path, read_edits(path)) for path in paths]
+    origin, before = topics.model.origin, list[Edit]()
+    if origin is not topics.model and any(file.fingerprint == origin.fingerprint for _, file in files):
+        before, topics = topics.edits, Topics(origin, topics.corpus)
+    for path, file in files:
         file.check(topics.model.fingerprint, path)
+    whole = joint_edits(before, [(str(path), file.edits) for path, file in files], topics.n_topics)
     try:
-        return topics.apply([*file.edits, *edits])
+        return topics.apply([*whole, *edits])
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{joined(paths)}: {error}") from None
 
 
 def write_edited(

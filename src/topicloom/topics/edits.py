@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
@@ -406,6 +406,95 @@ def read_edits(path: str | Path) -> EditsFile:
         return EditsFile(checked_edits(found["edits"]), None if fingerprint is None else str(fingerprint))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+# Lists of edits of several people, who had the same topics before them.
+
+
+def joint_edits(before: Sequence[Edit], lists: Sequence[tuple[str, Sequence[Edit]]], n_topics: int) -> list[Edit]:
+    """Return several lists of edits as one. What two of them do alike is done once.
+
+    Args:
+        before: edits that the topics have already.
+        lists: further lists with their names in messages. A list may begin with all edits of `before`.
+        n_topics: the number of topics before all edits, by which all lists number them.
+
+    Raises:
+        InputError: two lists name a topic differently, one drops what another names or joins, or a list numbers the
+            parts of split topics while another splits topics as well.
+    """
+    known, result = [("the run", list(before))] if before else [], list(before)
+    for name, edits in lists:
+        has_all = list(edits[: len(before)]) == list(before)
+        new = list(edits[len(before) :] if has_all else edits)
+        n_old = n_topics + _n_parts(before if has_all else ())
+        parts = [number for number in numbers_in(new) if number >= n_old]
+        if parts and n_topics + _n_parts(result) > n_old:
+            raise InputError(
+                f"{name} numbers split or added topics ({parts[0]}), which have other numbers after the edits of "
+                f"{known[-1][0]}; apply it first, or alone"
+            )
+        leader = _leaders([*result, *new])
+        for other, earlier in known[1:] if before and has_all else known:
+            _require_agreement((other, earlier), (name, new), leader)
+        result += _without_done(new, result)
+        known.append((name, new))
+    return result
+
+
+def _n_parts(edits: Iterable[Edit]) -> int:
+    return sum(edit["into"] - 1 if "split" in edit else edit.get("add", 0) for edit in edits)
+
+
+def _leaders(edits: Iterable[Edit]) -> Callable[[int], int]:
+    """Return a function that gives each topic the number of one of the topics that are merged with it."""
+    leader: dict[int, int] = {}
+
+    def find(number: int) -> int:
+        while number in leader:
+            number = leader[number]
+        return number
+
+    for edit in edits:
+        for group in [edit["merge"]] if "merge" in edit else edit.get("groups", ()):
+            first, *others = dict.fromkeys(map(find, group))
+            leader |= dict.fromkeys(others, first)
+    return find
+
+
+def _require_agreement(
+    one: tuple[str, Sequence[Edit]], other: tuple[str, Sequence[Edit]], leader: Callable[[int], int]
+) -> None:
+    names = {leader(topic): name for edit in one[1] for topic, name in edit.get("rename", {}).items()}
+    for topic, name in ((topic, name) for edit in other[1] for topic, name in edit.get("rename", {}).items()):
+        if names.get(leader(topic), name) != name:
+            raise InputError(
+                f"{one[0]} and {other[0]} give topic {topic} two names ({names[leader(topic)]!r} and {name!r}); take "
+                "one of them away"
+            )
+    for (dropping, drops), (using, uses) in ((one, other), (other, one)):
+        gone = {leader(topic) for edit in drops for topic in edit.get("drop", ())}
+        used = numbers_in(edit for edit in uses if "drop" not in edit)
+        if lost := sorted(topic for topic in used if leader(topic) in gone):
+            raise InputError(
+                f"{dropping} drops topic {lost[0]}, which {using} names, merges or splits; take one of the edits away"
+            )
+
+
+def _without_done(edits: Iterable[Edit], done: Sequence[Edit]) -> Iterator[Edit]:
+    """Yield edits without what earlier ones have done."""
+    leader = _leaders(done)
+    dropped = {topic for edit in done for topic in edit.get("drop", ())}
+    for edit in edits:
+        if "drop" in edit:
+            if left := [topic for topic in edit["drop"] if topic not in dropped]:
+                yield {"drop": left}
+        elif "rename" in edit or (edit not in done and not _is_one(edit.get("merge", ()), leader)):
+            yield edit
+
+
+def _is_one(topics: Sequence[int], leader: Callable[[int], int]) -> bool:
+    return len(topics) > 1 and len(set(map(leader, topics))) == 1
 
 
 # Edits for another model, in which the topics have other numbers.
