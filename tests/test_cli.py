@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -82,6 +83,16 @@ def test_the_module_runs_and_a_mistake_leaves_no_traceback(tmp_path):
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "topicloom: error: nosuch.txt does not exist; check the path\n"
+
+
+def test_the_lines_of_help_are_filled(monkeypatch):
+    """A line ends where its next word has no room, although the docstring ends its lines elsewhere."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call("export", "--help").stdout
+    lines = [line.strip() for line in shown[shown.index("topics, words") : shown.index("╭")].strip().splitlines()]
+    assert len(lines) > 4
+    for line, following in pairwise(lines):
+        assert len(f"{line} {following.split()[0]}") > 76
 
 
 def test_the_help_lists_commands_in_the_order_of_their_use():

@@ -51,6 +51,7 @@ _RENAMED = {
     "start": "from",
     "end": "to",
 }
+_OPPOSITES = {"day_first": "--month-first"}  # of options that are switched off by another name than --no-...
 # Arguments that are options of other commands only.
 _ELSEWHERE = {
     "covariates": "--covariate of prepare and train",
@@ -250,8 +251,14 @@ def command(
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     ordered = _under_headings(parameters, shared, panels or {})
+    run.__doc__ = _unwrapped(inspect.getdoc(function) or "")
     run.__signature__ = inspect.Signature([context, *ordered])  # type: ignore[attr-defined]
     return run
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text with a line for each paragraph. typer joins the lines of the first paragraph only."""
+    return "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
 
 
 def _under_headings(
@@ -288,7 +295,7 @@ def on_command_line(message: str, options: Iterable[str]) -> str:
 
     def written(name: str, value: str | None) -> str | None:
         option = f"--{_RENAMED.get(name, name).replace('_', '-')}"
-        opposite = option.replace("--", "--no-", 1)
+        opposite = _OPPOSITES.get(name, option.replace("--", "--no-", 1))
         if value == "False" and opposite in known:
             return opposite
         if option in known:
