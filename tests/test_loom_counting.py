@@ -131,7 +131,8 @@ def test_tokens_are_reassigned_even_if_nothing_can_be_compiled(why, monkeypatch,
         given = batch, batch.values.to("meta"), docs, topics, alpha
     assert cvb0.reassign(*given, added, excluded=False) is expected
     assert calls == [{"excluded": False}]
-    assert ("cannot be used" in caplog.text) == (why == "broken")  # a warning for those who installed it
+    assert ("installed but cannot be used, so Loom" in caplog.text) == (why == "broken")
+    assert ("not installed, so Loom and LDA are slower" in caplog.text) == (why == "no numba")
 
 
 def test_the_compiled_loop_does_not_need_a_cache_on_disk(monkeypatch, uncompiled):

@@ -210,6 +210,7 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
             with them, because the first call reveals most problems of an installation.
     """
     if importlib.util.find_spec("numba") is None:
+        _warn_that_loops_are_slower("is not installed", "`pip install numba` installs it")
         return None
     reason: Exception | None = None
     for on_disk in (True, False):
@@ -224,7 +225,7 @@ def compiled(function: Callable[..., None], example: Callable[[], tuple[Any, ...
             return loop
         except Exception as error:  # any failure is acceptable, because there is another implementation
             reason = error
-    _warn_that_loops_are_slower(str(reason))
+    _warn_that_loops_are_slower("is installed but cannot be used", str(reason))
     return None
 
 
@@ -293,6 +294,6 @@ def arrays_of(*tensors: Tensor) -> Iterator[Any]:
 
 
 @cache
-def _warn_that_loops_are_slower(reason: str) -> None:
+def _warn_that_loops_are_slower(fault: str, more: str) -> None:
     """Warn once, however many loops cannot be compiled for the same reason."""
-    _log.warning("numba is installed but cannot be used, so Loom and LDA are slower: %s", reason)
+    _log.warning("numba %s, so Loom and LDA are slower: %s", fault, more)
