@@ -142,6 +142,16 @@ def test_options_decide():
             parse_times(["2021"], **options)
 
 
+@pytest.mark.parametrize("given", [{"day_first": False}, {"date_format": "%Y"}])
+def test_options_of_times_need_times(given, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text\ncat dog\n")
+    options = {"language": "en", "min_df": 1, "max_df": 1.0} | given
+    for source, read in ((path, tl.Corpus.from_file), (["cat dog"], tl.Corpus.from_texts)):
+        with pytest.raises(InputError, match=rf"`{next(iter(given))}.*` is for times, and no document has one"):
+            read(source, **options)
+
+
 def test_the_order_of_a_file_and_of_new_documents(tmp_path):
     from topicloom.corpus.inputs import documents_of_file
 

@@ -182,6 +182,8 @@ def test_a_spreadsheet_finds_no_formula(tmp_path):
     odd = Table({"=HYPERLINK(1)": texts, "share": [-0.5] * len(texts)})
     for name, excel in (("plain.csv", False), ("excel.csv", True), ("excel.tsv", True), ("excel.xlsx", False)):
         odd.save(tmp_path / name, excel=excel)
+    with pytest.raises(InputError, match=r"`excel` is for .csv and .tsv files; leave it out for .*a\.json"):
+        odd.save(tmp_path / "a.json", excel=True)
 
     def rows(name: str) -> list[list[str]]:
         with (tmp_path / name).open(encoding="utf-8", newline="") as file:

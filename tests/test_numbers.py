@@ -132,16 +132,23 @@ def test_codes_in_files_are_categories(written, code, tmp_path, caplog):
     assert f"{code!r} in document {written.index(code)} is a code" in caplog.text
 
 
-def test_numbers_with_commas_are_categories_and_named(tmp_path, caplog):
-    for written, first in ((["5", "1.234,50", "n/a", "-2,13"], 1), (["1,234", "1,234,567", "5", ""], 0)):
+def test_numbers_with_commas_or_signs_are_categories_and_named(tmp_path, caplog):
+    for written, first in (
+        (["5", "1.234,50", "n/a", "-2,13"], 1),
+        (["1,234", "1,234,567", "5", ""], 0),
+        (["10%", "12.5 %", "0", ""], 0),
+        (["3", "€10", "-$1,234.50", "20 €", "5元"], 1),
+    ):
         (tmp_path / "a.csv").write_text("x;text\n" + "".join(f"{each};cat\n" for each in written), "utf-8")
         corpus = tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
         assert written[first] in corpus.covariates["x"].values()
-        assert f"its numbers have commas, such as {written[first]!r} in document {first}; write them" in caplog.text
-    caplog.clear()
-    (tmp_path / "a.csv").write_text("x;text\na, b;cat\nc;dog\n3;cat\n", "utf-8")
-    tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
-    assert "commas" not in caplog.text
+        said = f"its numbers have commas or signs, such as {written[first]!r} in document {first}; write them"
+        assert said in caplog.text
+    for written in (["a, b", "c", "3"], ["1.2.3", "10.0.0.1", "2.0"], ["5% more", "10%", "%"]):
+        caplog.clear()
+        (tmp_path / "a.csv").write_text("x;text\n" + "".join(f"{each};cat\n" for each in written), "utf-8")
+        tl.Corpus.from_file(tmp_path / "a.csv", covariates=["x"], **OPEN)
+        assert "commas or signs" not in caplog.text
 
 
 def test_numbers_in_files_are_no_codes(tmp_path):

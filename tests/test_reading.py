@@ -341,6 +341,8 @@ def test_delimiters_and_headers(write, content, options, expected):
         ("a.txt", {"delimiter": ";"}, r"`delimiter=';'` is for .csv and .tsv files"),
         ("a.txt", {"header": False}, r"`header=False` is for .csv, .tsv and .xlsx files"),
         ("a.jsonl", {"quoting": False}, r"`quoting=False` is for .csv and .tsv files"),
+        ("a.xlsx", {"encoding": "gb18030"}, r"`encoding='gb18030'` is for .txt, .* and .zip files; leave it out for"),
+        ("a.parquet", {"errors": "replace"}, r"`errors='replace'` is for .txt, .* and .zip files; leave it out for"),
     ],
 )
 def test_delimiters_and_headers_that_cannot_be(write, name, options, message):

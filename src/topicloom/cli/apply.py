@@ -95,8 +95,12 @@ def infer(
     quiet: QuietNotes = False,
 ) -> None:
     """Find the topics of new documents: a row for each, in their order, with the share of every topic."""
+    from ..topics.table import require_delimited
+
     if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
+    if out is not None and excel:
+        require_delimited(out)
     check_new(out, overwrite)
     if outliers and by_parent:
         raise InputError("`outliers` judges each piece of a divided text, and not the whole; leave out `by_parent`")

@@ -420,12 +420,12 @@ def check_new(path: Path | None, overwrite: bool) -> None:
         raise InputError(f"{path} already exists; give another name, or --overwrite to replace it")
 
 
-def check_table(path: Path | None, overwrite: bool) -> None:
+def check_table(path: Path | None, overwrite: bool, excel: bool = False) -> None:
     """Check the file of a table before anything takes time."""
     if path is not None:
         from ..topics.table import require_format
 
-        require_format(path)
+        require_format(path, excel=excel)
         check_new(path, overwrite)
 
 

@@ -338,12 +338,16 @@ def export(
     with coordinates and labels for DataMapPlot. word2vec is a .txt file with the vectors of words and topics in one
     space.
     """
+    from ..topics.table import require_delimited
+
     if to in _ENDINGS:
         if not out.name.endswith(_ENDINGS[to]):
             raise InputError(f"{out} should end in {' or '.join(_ENDINGS[to])}, because that is the form of {to.value}")
+        if excel:
+            require_delimited(out)
         check_new(out, overwrite)
     else:
-        check_table(out, overwrite)
+        check_table(out, overwrite, excel)
     prints = to in (Target.topics, Target.words) and is_for_print(out)
     if not prints and not (caption is label is None and table_language is FigureLanguages.auto):
         raise InputError(

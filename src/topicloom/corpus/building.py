@@ -641,9 +641,13 @@ class _TimeField:
         """Return (n_docs,) times, or None if no document has one.
 
         Raises:
-            InputError: the day and the month of a time cannot be told apart.
+            InputError: the day and the month of a time cannot be told apart, or the options are for times and there
+                are none.
         """
-        return self._reader.finish() if self._are_known else None
+        if self._are_known:
+            return self._reader.finish()
+        self._reader.require_none_given()
+        return None
 
 
 def _progress(shown: bool) -> Progress:

@@ -126,9 +126,21 @@ class TimeReader:
             raise SettingError(f"`day_first={day_first!r}` should be True, False or None")
         if day_first is not None and date_format is not None:
             raise SettingError("`date_format` says where the day is; leave `day_first` out")
+        self._given = "date_format" if date_format is not None else None  # what was given, for a message
+        if day_first is not None:
+            self._given = f"day_first={day_first}"
         self._day_first, self._format = day_first, None if date_format is None else _checked_format(date_format)
         self._seen: dict[bool, _Evidence] = {}  # by whether the day is first
         self._begin()
+
+    def require_none_given(self) -> None:
+        """Check that nothing says how times are written, where there are no times.
+
+        Raises:
+            InputError: an argument does.
+        """
+        if self._given is not None:
+            raise InputError(f"`{self._given}` is for times, and no document has one; give times, or leave it out")
 
     def _begin(self) -> None:
         self._parts: list[Times] = []

@@ -27,7 +27,9 @@ logger = logging.getLogger("topicloom")
 _EXACT = 2**53  # up to here, a float64 holds every whole number
 # Codes that consist of digits. As numbers they would lose their zeros or their sign, and 12E3 would become 12000.
 _CODE = re.compile(r"[+-]?0\d.*|\+\d{7,}|[+-]?\d+[eE]\d+")
-_WITH_COMMA = re.compile(r"[+-]?\d[\d.]*(?:,\d+)+")  # 2,13 and 1.234,5 in German, but 1,234 in English
+# 2,13 and 1.234,5 in German, but 1,234 in English; 10%, €10, 10 € and -$1,234.50
+_CURRENCY = "$¢£¥￥₩₹€元"
+_WITH_MARKS = re.compile(rf"[+-]?(?:\d[\d.]*(?:,\d+)+|\d[\d.,]*\s?[%％‰{_CURRENCY}]|[{_CURRENCY}]\s?[+-]?\d[\d.,]*)")
 _MARKS = frozenset({"", "-", "#n/a", "#na", "<na>", "n/a", "na", "nan", "nat", "none", "null"})
 
 
@@ -361,15 +363,16 @@ def _categories(what: str, column: Sequence[Any]) -> Categories:
 
 def _warn_of_numbers(name: str, column: Sequence[Any], numbers: Sequence[float | None]) -> None:
     """Warn that a column becomes a category although it has numbers, unless all its values are strings of numbers."""
-    comma = next((row for row, number in enumerate(numbers) if number is None), None)
-    if comma is not None and all(
-        number is not None or (isinstance(value, str) and _WITH_COMMA.fullmatch(value.strip()))
+    marked = next((row for row, number in enumerate(numbers) if number is None), None)
+    if marked is not None and all(
+        number is not None or (isinstance(value, str) and _WITH_MARKS.fullmatch(value.strip()))
         for value, number in zip(column, numbers, strict=True)
     ):
         logger.warning(
-            "the covariate %r is taken as a category, because its numbers have commas, such as %s in document %d; "
-            "write them with a decimal point, and without a mark between thousands, if the column should hold numbers",
-            name, brief(column[comma]), comma,
+            "the covariate %r is taken as a category, because its numbers have commas or signs, such as %s in document "
+            "%d; write them with a decimal point, without a mark between thousands, %% or a currency, if the column "
+            "should hold numbers",
+            name, brief(column[marked]), marked,
         )  # fmt: skip
         return
     first = next((row for row, number in enumerate(numbers) if number is not None and not math.isnan(number)), None)
@@ -469,6 +472,8 @@ class Fields:
         Raises:
             InputError: the length of a field is not `n_docs`, or a value cannot be read.
         """
+        if timestamps is None:
+            TimeReader(day_first, date_format).require_none_given()
         made = cls(
             row_numbers(n_docs) if ids is None else _strings("ids", ids),
             None if labels is None else _labels(labels),

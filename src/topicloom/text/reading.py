@@ -69,6 +69,8 @@ _FOR_FORMATS: dict[str, tuple[str, ...]] = {
     "header": (*_DELIMITED, "xlsx"),
     **dict.fromkeys(("delimiter", "quoting", "quotechar", "escapechar"), _DELIMITED),
     "sheet": ("xlsx",),
+    # the names in a .zip file may be in this encoding, too
+    **dict.fromkeys(("encoding", "errors"), ("txt", "md", *_DELIMITED, "jsonl", "json", "eml", "mbox", "zip")),
 }
 _ALIASES = {".markdown": ".md", ".ndjson": ".jsonl", ".text": ".txt", ".mbx": ".mbox"}
 _ERRORS = ("strict", "replace", "ignore")
@@ -179,7 +181,7 @@ def documents_in(
     split = None if options.split_texts is None else splitter(options.split_texts)
     files = _files_of(sources, options.format, base)
     name = files[0].given.name if len(files) == 1 else _name_of(sources)
-    formats = {file.format for file in files}
+    formats = {file.format for file in files} | {"zip" for file in files if file.given.member is not None}
     columns = Columns(options.text, options.id, options.label, options.timestamp, covariates or {}, optional)
     _check_options(options, formats, name, optional)
     if formats <= {"txt", "md"}:

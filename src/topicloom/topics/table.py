@@ -256,12 +256,12 @@ class Table:
                 for Chinese, and a text that would be a formula gets a "'". Without it, texts are written as they are.
 
         Raises:
-            InputError: the name ends in something else.
+            InputError: the name ends in something else, or in none of .csv and .tsv, with `excel`.
             MissingExtraError: a .parquet or .xlsx file without the package that writes it.
         """
         target = Path(path)
         kind = target.suffix.lower()
-        require_format(target)
+        require_format(target, excel=excel)
         with atomic_file(target) as temporary:
             if kind == ".parquet":
                 arrow = self.to_arrow()
@@ -325,14 +325,26 @@ class Table:
         return [side(values) for values in self.columns.values()]
 
 
-def require_format(path: Path) -> None:
+def require_format(path: Path, *, excel: bool = False) -> None:
     """Check that a table can be written to a file of this name.
 
     Raises:
-        InputError: its end names no format of `Table.save`.
+        InputError: its end names no format of `Table.save`, or none that `excel` is for.
     """
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path} should end in one of {', '.join(FORMATS)}, which says how the table is written")
+    if excel:
+        require_delimited(path)
+
+
+def require_delimited(path: Path) -> None:
+    """Check that a file is one that `excel` is for.
+
+    Raises:
+        InputError: it is neither .csv nor .tsv.
+    """
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        raise InputError(f"`excel` is for .csv and .tsv files; leave it out for {path}")
 
 
 def _delimited(table: Table, delimiter: str, excel: bool) -> str:
