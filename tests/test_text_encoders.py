@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import os
 import pickle
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -742,6 +745,40 @@ def test_a_missing_model_is_named(kind, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=f"the encoder {kind}:.*empty cannot be loaded"):
         TextEncoder.of(f"{kind}:{tmp_path / 'empty'}")
+
+
+def test_without_a_network_the_model_on_the_machine_is_taken(monkeypatch, tmp_path):
+    """sentence-transformers itself tries to reach the host again and again, for a minute or more."""
+    calls, asked = [], []
+
+    def model(place: str, **options: Any) -> Any:
+        calls.append(options)
+        raise OSError("there is no such model")
+
+    def connect(address: Any, timeout: float) -> Any:
+        asked.append(address)
+        raise OSError("Name or service not known")
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=model))
+    monkeypatch.setattr(text_encoders.socket, "create_connection", connect)
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HF_ENDPOINT", "http://models.example.org:8080")
+
+    def load(name: Any) -> dict[str, Any]:
+        with pytest.raises(InputError, match="cannot be loaded: there is no such model"):
+            TextEncoder.of(f"sentence-transformers:{name}")
+        return calls.pop()
+
+    assert load("some/name") == {"local_files_only": True}
+    assert asked == [("models.example.org", 8080)]
+    assert load(tmp_path) == {}  # a directory needs no network
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org")
+    assert load("some/name") == {}  # a proxy reaches more than this machine does
+    monkeypatch.delenv("HTTP_PROXY")
+    monkeypatch.setattr(text_encoders.socket, "create_connection", lambda *_: SimpleNamespace(close=lambda: None))
+    assert load("some/name") == {}
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("kind", ["model2vec", "sentence-transformers"])

@@ -6,6 +6,8 @@ import hashlib
 import json
 import logging
 import math
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,8 @@ from importlib.util import find_spec
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +60,7 @@ _PROBES = (
 _DIRECTIONS = 8  # on which the vector of each probe is projected
 _DIFFERENT = 0.05  # root mean square between the fingerprints of two encoders; unrelated ones differ by about 1.4
 _STABLE = 0.999  # the least cosine between two vectors that an encoder gives to one text
+_SECONDS_TO_CONNECT = 5.0  # to the host of models
 _BATCH = 256  # texts of a call of the user's function
 _PROBED = 16  # texts of a call from which on a probe is sent with them
 _CHECKED = 8  # cached vectors that are compared with the encoder
@@ -562,11 +567,24 @@ def _sentence_model(place: str) -> _Source:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise MissingExtraError.of("this encoder", "sentence-transformers", "sentence") from None
+    is_apart = not Path(place).exists() and _is_apart()
     try:
-        model = SentenceTransformer(place)
+        model = SentenceTransformer(place, local_files_only=True) if is_apart else SentenceTransformer(place)
     except Exception as error:  # of the network, of files, and of the libraries below
         raise _not_loaded(f"{SENTENCE}:{place}", error) from error
     return _of_sentence_model(model, f"{SENTENCE}:{place}")
+
+
+def _is_apart() -> bool:
+    """Return whether the host of models cannot be reached. sentence-transformers would try again for minutes."""
+    address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    if address.hostname is None or getproxies().get(address.scheme):
+        return False
+    try:
+        socket.create_connection((address.hostname, address.port or 443), _SECONDS_TO_CONNECT).close()
+    except OSError:
+        return True
+    return False
 
 
 def _of_sentence_model(model: Any, name: str) -> _Source:
