@@ -248,6 +248,8 @@ def test_documents(client, run):
         ("/api/documents?q=" + "a" * 2000, 422, "q: it should have at most 1000 characters"),
         ("/api/documents?class=tech", 422, "there is no parameter 'class'; choose one of after, id, label, like"),
         ("/api/documents?topc=1", 422, "there is no parameter 'topc'; did you mean topic?"),
+        ("/api/documents?topic=1&topic=2", 422, "the parameter 'topic' is there 2 times; give it once"),
+        ("/api/documents/3?pieces=maybe", 422, "pieces: it should be true or false; /docs"),
         ("/api/topics?limit=1", 422, "there is no parameter 'limit'; /docs"),
         ("/nothing", 404, "there is no such path"),
         ("/api/infer", 405, "this path does not take this method"),

@@ -23,6 +23,7 @@ _REASONS = {
     "value_error": "{error}",
     "dict_type": "it should be a dictionary",
     "list_type": "it should be a list",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "it should be true or false"),
     "model_attributes_type": "it should be an object with names and values",
     **dict.fromkeys(("int_type", "int_parsing", "int_parsing_size", "int_from_float"), "it should be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "it should be a number"),

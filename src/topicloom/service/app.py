@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -383,6 +384,11 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         if route.include_in_schema and (unknown := sorted(set(request.query_params) - set(known))):
             hint = f"; {nearest(unknown[0], known)}" if known else ""
             raise HTTPException(422, f"there is no parameter {unknown[0]!r}{hint}; /docs shows what is expected")
+        counts = Counter(name for name, _ in request.query_params.multi_items())
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            raise HTTPException(
+                422, f"the parameter {repeated[0]!r} is there {counts[repeated[0]]} times; give it once"
+            )
 
     # The threads are kept, because new threads for every burst of requests would make the memory of the process grow.
     threads = ThreadPoolExecutor(_THREADS, "answer")
