@@ -348,6 +348,7 @@ def test_options_without_effect_are_refused(folder):
     refused("trends", run, "--words", 9, says=["--words shows those of one topic in each period; name it by --topic"])
     refused("by", run, "author", "--words", 9, says=["--words shows those of one topic in each group"])
     refused("by", run, "author", "--words", 9, "--topic", 1, "--crosstab", says=["without --crosstab"])
+    refused("by", run, "author", "--correction", "holm", says=["--correction is that of the table of --crosstab"])
     refused("name", run, "--documents", 3, says=["--rule words gets no documents; leave out --documents"])
     refused("name", run, "--timeout", 3, says=["--timeout needs a language model; give --llm"])
 

@@ -263,11 +263,15 @@ def test_the_command_draws_what_is_named(run, tmp_path):
         (["--kind", "simplex", "--alpha", "0.1,x"], "--alpha 0.1,x: give numbers"),
         (["--kind", "simplex", "--alpha", "0,1"], "--alpha has 0.0; each should be a positive number"),
         (["--kind", "time", "--period", "fortnight"], "--period fortnight"),
+        (["--kind", "topics,map", "--bins", 4], "--bins is for the picture time; add it to --kind, or leave it out"),
+        (["--covariate", "price"], "--covariate is for the picture groups; add it to --kind"),
+        (["--kind", "time", "--projection", "pca"], "--projection is for the pictures map and words; add it"),
+        (["--out", "words.png"], "words.png is the name of a picture; give the directory"),
         (["--kind", "map", "--font", "No Such Font"], "no installed font is called 'No Such Font'"),
     ],
 )
 def test_mistakes_are_one_sentence(run, tmp_path, arguments, says):
-    refused("figures", run, *arguments, "--out", tmp_path / "out", says=[says])
+    refused("figures", run, "--out", tmp_path / "out", *arguments, says=[says])
     assert not (tmp_path / "out").exists()
 
 

@@ -285,8 +285,11 @@ def by(
         bool, typer.Option("--crosstab", help="Show a table of topics and groups: shares, and which differ.")
     ] = False,
     correction: Annotated[
-        Corrections, typer.Option(help="Correction of the table's p-values for all topics and groups.")
-    ] = Corrections.benjamini_hochberg,
+        Corrections | None,
+        typer.Option(
+            help="Correction of the p-values of --crosstab for all topics and groups; benjamini-hochberg by default."
+        ),
+    ] = None,
     level: Level = 0.95,
     samples: Samples = 1000,
     seed: Seed = 0,
@@ -309,6 +312,9 @@ def by(
         covariate = covariates
     if words != _WORDS and (topic is None or crosstab):
         raise InputError("`words` shows those of one topic in each group; name it by `topic`, without `crosstab`")
+    if correction is not None and not crosstab:
+        raise InputError("`correction` is that of the table of `crosstab`; give that, too, or leave it out")
+    correction = correction or Corrections.benjamini_hochberg
     view = open_topics(run)
     found = view.by(covariate, n_groups=groups, level=level, n_samples=samples, random_state=seed)
     if groups is not None and isinstance(view.documents.fields.covariates.get(covariate), Categories | None):

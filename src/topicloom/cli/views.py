@@ -200,6 +200,7 @@ def figures(
         raise InputError(f"--documents {documents}: give the ids of two documents, such as d17,d204")
     topics = open_topics(run, allow, device)
     from ..reports import figures as pictures
+    from ..reports.figures.gallery import require_readers
 
     options = pictures.Options(
         colour=colour,  # type: ignore[arg-type]
@@ -214,7 +215,7 @@ def figures(
         min_documents=min_documents,
         covariate=covariate,
         stream=stream,
-        alphas=_read_alphas(alphas),
+        alphas=tuple(_read_alphas(alphas)),
         random_state=seed,
         font=font,
         language=figure_language.value,
@@ -223,6 +224,7 @@ def figures(
     names = read_names(kind or "") or [name for name, each in pictures.KINDS.items() if each.is_default]
     folder = out or (run if run.name else run.resolve()).with_name(f"{run.resolve().name}-figures")
     kinds = {name: pictures.kind_named(name) for name in names}
+    require_readers(options, kinds)
     _require_free(folder, kinds, format, overwrite)
     written: dict[str, list[str]] = {}
     left_out: dict[str, str] = {}
@@ -251,6 +253,10 @@ def _require_free(folder: Path, kinds: Any, format: Format, overwrite: bool) -> 
     """Check before drawing that no picture would be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give a directory as --out")
+    if not folder.exists() and folder.suffix.lower().removeprefix(".") in list(Format):
+        raise InputError(
+            f"{folder} is the name of a picture; give the directory of the pictures as --out, and --format"
+        )
     taken = [path for name in kinds if (path := folder / f"{name}.{format.value}").exists()]
     if taken and not overwrite:
         raise InputError(f"{taken[0]} already exists; give another directory as --out, or --overwrite to replace it")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from ...embeddings.document_vectors import unit_vectors
 from ...errors import InputError, SettingError
+from ...messages import joined as joined_names
 from ...messages import nearest
 from ...ranking import top_words, topic_word_ids, word_scores
 from ...settings import require_seed
@@ -107,6 +108,7 @@ class PictureKind(NamedTuple):
     summary: str
     pages: Callable[[Topics, Options, Language], list[Figure]]
     is_default: bool = True  # whether it is drawn if no kind is named
+    reads: tuple[str, ...] = ()  # the options that only this picture and a few others read
 
     def draw(self, topics: Topics, options: Options) -> list[Figure]:
         """Draw it. Its pages are most often one."""
@@ -163,6 +165,22 @@ def kind_named(name: str) -> PictureKind:
     if name not in KINDS:
         raise InputError(f"there is no figure {name!r}; {nearest(name, KINDS)}")
     return KINDS[name]
+
+
+def require_readers(options: Options, kinds: Iterable[str]) -> None:
+    """Check that each option that is not the default is read by one of the pictures that are drawn.
+
+    Raises:
+        InputError: other pictures read it.
+    """
+    read = {name for kind in kinds for name in kind_named(kind).reads}
+    for field in fields(Options):
+        readers = [kind for kind, each in KINDS.items() if field.name in each.reads]
+        if readers and field.name not in read and getattr(options, field.name) != field.default:
+            are = "pictures" if len(readers) > 1 else "picture"
+            raise InputError(
+                f"`{field.name}` is for the {are} {joined_names(readers)}; add it to `kind`, or leave it out"
+            )
 
 
 def _map(topics: Topics, options: Options, language: Language) -> list[Figure]:
@@ -415,14 +433,24 @@ def _names(topics: Topics) -> list[str]:
 
 
 KINDS = {
-    "map": PictureKind("documents as points, near each other if their topics are similar", _map),
-    "words": PictureKind("words and topics in one map, for an ETM, an ECRTM or a FASTopic", _words),
+    "map": PictureKind(
+        "documents as points, near each other if their topics are similar",
+        _map,
+        reads=("colour", "space", "projection"),
+    ),
+    "words": PictureKind(
+        "words and topics in one map, for an ETM, an ECRTM or a FASTopic", _words, reads=("projection",)
+    ),
     "topics": PictureKind("the top words of each topic as bars", _bars, is_default=False),  # in every run
     "clouds": PictureKind("the words of each topic as a cloud", _clouds),
-    "interpolation": PictureKind("what the model expects between two documents", _interpolation),
+    "interpolation": PictureKind(
+        "what the model expects between two documents", _interpolation, reads=("documents", "steps")
+    ),
     "sparsity": PictureKind("how many topics documents have", _sparsity),
     "similarity": PictureKind("how similar topics are, with their tree", _similarity),
-    "time": PictureKind("topics over time", _time),
-    "groups": PictureKind("topics by class or by a covariate", _groups, is_default=False),
-    "simplex": PictureKind("documents drawn from Dirichlet distributions of three topics", _simplex, is_default=False),
+    "time": PictureKind("topics over time", _time, reads=("period", "bins", "start", "end", "min_documents", "stream")),
+    "groups": PictureKind("topics by class or by a covariate", _groups, is_default=False, reads=("covariate",)),
+    "simplex": PictureKind(
+        "documents drawn from Dirichlet distributions of three topics", _simplex, is_default=False, reads=("alphas",)
+    ),
 }
