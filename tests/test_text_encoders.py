@@ -763,7 +763,9 @@ def test_without_a_network_the_model_on_the_machine_is_taken(monkeypatch, tmp_pa
     monkeypatch.setattr(text_encoders.socket, "create_connection", connect)
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("HF_ENDPOINT", "http://models.example.org:8080")
+    host = SimpleNamespace(ENDPOINT="http://models.example.org:8080")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(constants=host))
+    monkeypatch.setitem(sys.modules, "huggingface_hub.constants", host)
 
     def load(name: Any) -> dict[str, Any]:
         with pytest.raises(InputError, match="cannot be loaded: there is no such model"):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import math
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -577,7 +576,9 @@ def _sentence_model(place: str) -> _Source:
 
 def _is_apart() -> bool:
     """Return whether the host of models cannot be reached. sentence-transformers would try again for minutes."""
-    address = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    from huggingface_hub.constants import ENDPOINT
+
+    address = urlsplit(ENDPOINT)
     if address.hostname is None or getproxies().get(address.scheme):
         return False
     try:
