@@ -69,8 +69,9 @@ _COUNTING_BATCH = 2048
 # Upper bounds of other batches of these stages: documents, tokens, and counts of topics in documents (B K). Counts do
 # not depend on the size of a batch, and large batches are faster.
 _SAMPLING_BATCH, _SAMPLING_BATCH_TOKENS, _SAMPLING_BATCH_COUNTS = 1 << 14, 1 << 19, 1 << 22
-# After pretraining, every twentieth batch of a pass trains the encoder. With more batches, it would overfit titles. The
-# first batch of a pass also trains it: every 4 passes in the counting stage, every 32 passes in the sampling stage.
+# After pretraining, every twentieth batch of a pass trains the encoder. With more batches, it would overfit titles. In
+# the sampling stage, only every 32nd pass does. In the counting stage, all passes do, and every fourth begins with such
+# a batch, which small corpora need.
 _ENCODER_INTERVAL = 20
 _ENCODER_COUNTING_PASSES, _ENCODER_SAMPLING_PASSES = 4, 32
 # An encoder that reads vectors learns the final theta in a few epochs, fewer if there are many documents. This is the
@@ -209,7 +210,8 @@ class LoomNetwork(GSMNetwork):
         """Whether this pass does not train the encoder."""
         if self.counting.is_stream or self._begins_with_encoder:
             return False
-        return self.n_docs <= _ENCODER_INTERVAL * self._min_batch_size
+        is_sampling = self.counting.current_sampling is not None
+        return is_sampling or self.n_docs <= _ENCODER_INTERVAL * self._min_batch_size
 
     @property
     def _changes_slowly(self) -> bool:
@@ -244,6 +246,8 @@ class LoomNetwork(GSMNetwork):
             posterior = self.counting.count(batch, theta, self.generator, is_kept=trains)
             if not trains and (current().size > 1 or self.counting.is_finite):
                 return None  # several processes exchange messages only where the encoder is trained
+            if not trains:
+                self.eval()  # training stops, and the encoder's running statistics stay
             if posterior is None:
                 alpha = self.counting.alpha
                 posterior = DirichletPosterior(alpha.new_full((batch.n_docs, len(alpha)), math.nan), alpha)
@@ -256,7 +260,7 @@ class LoomNetwork(GSMNetwork):
     def _trains_encoder(self) -> bool:
         """Whether the encoder is trained at this batch of the counting or sampling stage."""
         n_done = self.counting.batches_done
-        return n_done % _ENCODER_INTERVAL == 0 and (n_done > 0 or self._begins_with_encoder)
+        return n_done % _ENCODER_INTERVAL == 0 and (not self._keeps_encoder if n_done else self._begins_with_encoder)
 
     @property
     def _begins_with_encoder(self) -> bool:
