@@ -164,6 +164,9 @@ bench: setup  ## compare GSM with the Gibbs sampler
 bench-large: setup  ## measure cost and memory on up to 5 million documents: benchmarks/large.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/large.py
 
+bench-subsets: setup  ## fit Loom to large corpora, with topics from a subset and from all documents: benchmarks/subsets.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/subsets.py
+
 bench-models: setup  ## fit every model on every corpus with default settings: benchmarks/models.md
 	$(BIN)/python benchmarks/models.py
 

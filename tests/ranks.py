@@ -9,6 +9,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import torch
 import topicloom as tl
 from topicloom.distributed import Ranks, current, join, joined, stepping
 from topicloom.errors import LostRankError
+from topicloom.models.loom import model as loom_model
 from topicloom.nn.layers import BatchNorm, FoldedNorm
 from topicloom.nn.samplers import mmd
 from topicloom.training import loop
@@ -33,7 +35,9 @@ MODELS = {
     "Loom": {"epochs": 16, "background_topics": 0.2},  # one topic, of which a common share is divided at the end
     "GSM with vectors": {"epochs": 6},
     "Loom with vectors": {"epochs": 16},
+    "Loom from a subset": {"epochs": 40},
 }
+SMALL_SUBSET = {"_SUBSET": 100, "_SUBSET_OF_TOPIC": 1, "_MIN_SAMPLING_AFTER_SUBSET": 1}  # constants of Loom
 
 
 def corpus(n_docs: int = 241, *, vectors: bool = False) -> tl.Corpus:
@@ -128,7 +132,8 @@ def fits(folder: Path) -> None:
     found = {}
     for name, settings in MODELS.items():
         texts = corpus(vectors=name.endswith("vectors"))
-        model = getattr(tl, name.split()[0])(5, random_state=0, **settings).fit(texts, monitor=["document_npmi"])
+        with mock.patch.dict(vars(loom_model), SMALL_SUBSET if name.endswith("subset") else {}):
+            model = getattr(tl, name.split()[0])(5, random_state=0, **settings).fit(texts, monitor=["document_npmi"])
         every = current().rows(torch.from_numpy(model.components_)[None])
         assert torch.equal(every[0], every[-1]), f"{name}: the ranks have different topics"
         found[name] = {"history": model.history_, "topics": model.components_.tolist()}

@@ -353,6 +353,27 @@ def test_readers_keep_fields_through_splits_and_samples():
             np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[batch.rows.numpy()])
 
 
+@pytest.mark.parametrize("n_docs", [1, 7, 19])
+def test_a_subset_has_documents_at_about_even_distances(n_docs):
+    vectors = np.arange(len(COUNTS))[:, None]  # from which the original row of each document is known
+    whole = BatchReader.of(corpus(vectors=vectors), 5, torch.device("cpu"), ["vectors"])
+    reader = whole._of(whole.rows[1::2])
+    subset = reader.subset(n_docs)
+    batch = subset.sample(n_docs)
+    rows = batch.fields["vectors"][:, 0].long().numpy()
+    assert batch.rows.tolist() == list(range(n_docs))
+    assert (rows % 2 == 1).all()
+    np.testing.assert_array_equal(batch.counts.to_dense().numpy(), COUNTS[rows])
+    distance = len(COUNTS) / 2 / n_docs
+    assert np.abs(rows // 2 - distance * np.arange(n_docs)).max() <= distance + 1
+    assert len(set(rows)) == n_docs
+    assert reader.subset(n_docs) is subset
+    assert reader.subset(None) is reader.subset(len(COUNTS) // 2) is reader
+    other = whole._of(whole.rows[1::2])
+    other.seed = 1
+    assert (other.subset(n_docs).sample(n_docs).fields["vectors"][:, 0] != batch.fields["vectors"][:, 0]).any()
+
+
 def test_a_fit_goes_on_with_the_fields_that_it_had(tmp_path):
     model, source = VectorTM(n_topics=3, epochs=2, random_state=0), {"source": ["web", "print"] * 45}
     whole, other = (corpus(vectors=vectors, covariates=source) for vectors in (VECTORS, -VECTORS))

@@ -75,24 +75,28 @@ def test_pretraining_is_followed_by_counting():
 @pytest.mark.parametrize(
     ("n_docs", "length", "expected"),
     [
-        (100, 8, (4, 28, 254)),  # titles
-        (5_000, 20, (4, 28, 254)),
-        (5_000, 80, (4, 28, 127)),  # four times the tokens
-        (10_000, 125, (4, 28, 85)),
-        (10**6, 2_000, (4, 28, 85)),
+        (100, 8, (4, 28, 0, 254)),  # titles
+        (5_000, 20, (4, 28, 0, 254)),
+        (5_000, 80, (4, 28, 0, 127)),  # four times the tokens
+        (10_000, 125, (4, 28, 0, 85)),
+        (131_071, 20, (4, 28, 0, 85)),
+        (131_072, 20, (4, 28, 64, 85)),  # twice the documents of the subset
+        (131_072, 1, (4, 28, 109, 145)),  # not more than 286 in all
+        (10**6, 2_000, (4, 28, 64, 85)),
     ],
 )
 def test_large_corpora_are_sampled_less(n_docs, length, expected):
     words = Words(torch.zeros(5), torch.zeros(5), list("abcde"), n_docs, float(n_docs * length))
     assert Loom(3).stage_epochs(words) == expected
-    assert Loom(3, epochs=3, pretrain_share=0.2, sample_share=0.4).stage_epochs(words) == (1, 1, 1)
-    assert Loom(3, sample_share=0.0).stage_epochs(words)[2] == 0
+    assert Loom(3, epochs=15).stage_epochs(words)[2] == 0  # too few for a subset
+    assert Loom(3, epochs=3, pretrain_share=0.2, sample_share=0.4).stage_epochs(words) == (1, 1, 0, 1)
+    assert Loom(3, sample_share=0.0).stage_epochs(words)[2:] == (0, 0)
 
 
 @pytest.mark.parametrize(("n_lent", "expected"), [(0, 254), (20_000, 204), (50_000, 127), (99_000, 39)])
 def test_documents_with_lent_words_are_sampled_less(n_lent, expected):
     words = Words(torch.zeros(5), torch.zeros(5), list("abcde"), 5_000, 100_000.0, n_lent=n_lent)
-    assert Loom(3).stage_epochs(words) == (4, 28, expected)
+    assert Loom(3).stage_epochs(words) == (4, 28, 0, expected)
 
 
 @pytest.mark.parametrize(("batch_size", "rate"), [(None, 0.01), (64, 0.01), (1024, 0.02), (10_000, 0.02)])

@@ -16,7 +16,7 @@ from topicloom.datasets import synthetic_lda
 from topicloom.models.loom import collapsed, cvb0
 from topicloom.models.loom.collapsed import (
     _INITIAL_BACKGROUND_SHARE,
-    _STREAM_REFINEMENT_STEPS,
+    _REFINEMENT_STEPS,
     ENCODER_PRIOR_SHARE,
     PRIOR_TOKENS,
     CollapsedCounts,
@@ -511,7 +511,7 @@ def test_a_background_topic_never_replaces_a_seeded_one():
 
 def test_documents_start_with_a_share_of_background_topics():
     new, theta = started(n_background=1), encoded()
-    start = new._initial_counts(single(COUNTS), theta.clone(), torch.ones(N_DOCS, 1))
+    start = new._previous_counts(single(COUNTS), theta.clone()) / torch.from_numpy(COUNTS.sum(1))[:, None]
     for d in range(N_DOCS):
         rest = 1 - _INITIAL_BACKGROUND_SHARE
         shares = [_INITIAL_BACKGROUND_SHARE if k == 1 else rest * float(theta[d, k]) for k in range(N_TOPICS)]
@@ -525,10 +525,8 @@ def test_a_stream_after_a_fit_starts_from_inferred_counts():
     new.end_pass()
     new.finish(torch.ones(3))
     assert new.background.tolist() == [False, True, False]
-    start = new._initial_counts(batch, theta, torch.from_numpy(COUNTS.sum(1))[:, None])
-    torch.testing.assert_close(
-        start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _STREAM_REFINEMENT_STEPS)
-    )
+    start = new._previous_counts(batch, theta)
+    torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _REFINEMENT_STEPS))
 
 
 @pytest.mark.parametrize("count_power", [1.0, 0.5])

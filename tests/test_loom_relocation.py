@@ -14,7 +14,7 @@ from topicloom.models import Loom
 from topicloom.models.loom import relocation
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.relocation import Relocation, alike, find_topics, joined_topics
-from topicloom.models.loom.sampling import Assignments, SamplingStage, token_starts
+from topicloom.models.loom.sampling import Assignments, SampledDocuments, SamplingStage, token_starts
 from topicloom.training.batches import BatchReader
 
 ETA = torch.tensor(0.05)
@@ -44,7 +44,7 @@ def best_topics(counts, topics):
     """Return the most probable of some topics (V, 5) for each token, as a sampler would leave them."""
     batch = BatchReader(counts, 200, CPU).sample(counts.shape[0]).counts
     best = (theta_of(batch, topics)[batch.documents] * topics[batch.indices]).argmax(1)
-    tokens, _ = SamplingStage(8, token_starts(counts), count_power=0.6).tokens(batch)
+    tokens, _ = SamplingStage(8, documents_of(counts), count_power=0.6).tokens(batch)
     return best.repeat_interleave(tokens)
 
 
@@ -167,10 +167,15 @@ def theta_of(documents, beta_t):
 
 def stage_with(counts, topics, count_power=0.6):
     """Return a sampling stage whose tokens have these topics, and N_vk."""
-    stage = SamplingStage(80, token_starts(counts), count_power=count_power)
-    stage.assignments = Assignments(stage.starts, topics)
+    stage = SamplingStage(80, documents_of(counts), count_power=count_power)
+    starts = stage.documents.starts
+    stage.assignments = Assignments(starts, topics)
     stage.passes_done = 10
-    return stage, word_topics_of(counts, stage) if len(topics) == stage.starts[-1] else torch.empty(0)
+    return stage, word_topics_of(counts, stage) if len(topics) == starts[-1] else torch.empty(0)
+
+
+def documents_of(counts):
+    return SampledDocuments.of(BatchReader(counts, len(counts.indptr), CPU))
 
 
 def word_topics_of(counts, stage):

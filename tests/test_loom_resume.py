@@ -11,6 +11,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from histories import without_seconds
+from ranks import SMALL_SUBSET
 from topicloom.datasets import synthetic_lda
 from topicloom.models import Loom
 from topicloom.models.loom import model as loom_model
@@ -97,6 +98,18 @@ def test_a_fit_continues_in_the_middle_of_an_epoch(settings, tmp_path):
     whole, recorder = recorded(**settings)
     assert len(recorder.after_batches) == 32
     for snapshot in recorder.after_batches[::3]:
+        assert_same(continued(stored(snapshot, tmp_path), **settings), whole)
+
+
+def test_a_fit_from_a_subset_continues_after_each_batch(monkeypatch, tmp_path):
+    """Of six sampling passes, three read the subset. The first pass over all documents infers their counts."""
+    for name, value in (SMALL_SUBSET | {"_SUBSET": 60}).items():
+        monkeypatch.setattr(loom_model, name, value)
+    settings = {"epochs": 10, "pretrain_share": 0.1, "sample_share": 0.6}
+    whole, recorder = recorded(**settings)
+    assert len(recorder.after_epochs) == 1 + 10
+    assert len(recorder.after_batches) == 7 * 2 + 3 * 4
+    for snapshot in recorder.after_batches:
         assert_same(continued(stored(snapshot, tmp_path), **settings), whole)
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor
 
+from ranks import SMALL_SUBSET
 from topicloom import load
 from topicloom.datasets import synthetic_lda
 from topicloom.metrics.catalogue import measures_of
@@ -315,8 +316,24 @@ def test_passes_after_pretraining_have_large_batches():
     counted.append(0)
     model = Loom(4, epochs=10, sample_share=0.6, batch_size=50, hidden_size=8, random_state=0, device="cpu")
     model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus, callbacks=[Counter()])
-    n_pretraining, n_counting, _ = model.stage_epochs(model.word_statistics())
+    n_pretraining, n_counting, *_ = model.stage_epochs(model.word_statistics())
     assert counted[:-1] == [4] * n_pretraining + [1] * (n_counting + 6)
+
+
+def test_topics_found_in_a_subset_count_all_documents_in_the_end(monkeypatch):
+    for name, value in SMALL_SUBSET.items():
+        monkeypatch.setattr(loom_model, name, value)
+    planted = synthetic_lda(1000, 4, 60, doc_length=30, random_state=0)
+    model = Loom(4, epochs=100, hidden_size=8, random_state=0, device="cpu").fit(planted.corpus)
+    counting = model.network_.counting
+    tokens = planted.corpus.counts.copy()
+    tokens.data = tokens.data**model.count_power
+    np.testing.assert_allclose(counting.word_topics.sum(1), tokens.sum(0), rtol=1e-4)
+    np.testing.assert_array_equal(counting.tokens, planted.corpus.counts.sum(0))
+    distance = np.abs(planted.topics[:, None] - model.components_[None]).sum(2) / 2  # (4, 4)
+    assert distance.min(1).max() < 0.15
+    theta = model.transform(planted.corpus)[:, distance.argmin(1)]
+    assert np.abs(theta - planted.theta).mean() < 0.1
 
 
 def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
@@ -340,7 +357,7 @@ def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):
 def test_the_collapse_watch_runs_at_removals_and_every_32_epochs():
     model = Loom(4, epochs=70, pretrain_share=0.1, sample_share=0.5, hidden_size=8, random_state=0, device="cpu")
     history = model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus).history_
-    n_pretraining, n_counting, _ = model.stage_epochs(model.word_statistics())
+    n_pretraining, n_counting, *_ = model.stage_epochs(model.word_statistics())
     kept = [Pruning(4, 8).n_kept(done, n_counting) for done in range(n_counting + 1)]
     removed = [n_pretraining + done for done in range(1, n_counting + 1) if kept[done] < kept[done - 1]]
     assert len(removed) == 3

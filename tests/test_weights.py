@@ -75,7 +75,7 @@ def test_the_warm_up_of_loom_ends_before_its_pretraining(length):
     model = Loom(**SMALL | {"epochs": 60, "pretrain_share": 28 / 60, "sample_share": 4 / 60}).fit(
         synthetic_lda(40, 3, 60, length).corpus
     )
-    n_pretraining, n_counting, _ = model.stage_epochs(model.word_statistics())
+    n_pretraining, n_counting, *_ = model.stage_epochs(model.word_statistics())
     weights = [row["divergence_weight"] for row in model.history_]
     assert weights.index(model.kl_weight) == math.ceil((n_pretraining + n_counting) / 4)
     assert weights.index(model.kl_weight) < n_pretraining

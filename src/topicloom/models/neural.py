@@ -333,7 +333,7 @@ class NeuralTopicModel(TopicModel):
         reader = BatchReader.of(corpus, LARGEST_BATCH, state.device, state.network.fields).without_empty()
         n_docs = sum(current().every(reader.n_docs))
         suitable = min(LARGEST_BATCH, max(_SMALLEST_BATCH, n_docs // self.steps_per_epoch))
-        reader.batch_size = self.batch_size or suitable
+        reader.batch_size, reader.seed = self.batch_size or suitable, state.seed
         return reader.shared()
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:

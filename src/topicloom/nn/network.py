@@ -222,6 +222,7 @@ class EpochOptions:
         uses_helpers: whether several threads share most of a step, whatever its size (see nn/execution.py).
         changing: the only part of the network that the epoch changes, or None if it may change all of it. If an epoch
             fails, only this part is restored.
+        n_docs: the number of training documents that the epoch reads, or None for all (see `BatchReader.subset`).
 
     >>> EpochOptions(min_batch_size=1000).min_batch_size
     1000
@@ -233,6 +234,7 @@ class EpochOptions:
     may_end: bool = True
     uses_helpers: bool = False
     changing: nn.Module | None = None
+    n_docs: int | None = None
 
 
 class AutoencoderNetwork(TopicNetwork):

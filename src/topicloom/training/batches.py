@@ -68,6 +68,8 @@ class BatchReader:
         self.first = 0  # the number of documents of the ranks before this one
         self.n_non_zeros = int(counts.nnz)  # the non-zeros of all ranks
         self.fields = fields or {}
+        self.seed = 0  # of the documents that `subset` draws
+        self._subset: BatchReader | None = None  # its last result
         self._whole: list[Batch] = []  # the batch of all documents once it is read; `with_batches_of` shares the list
 
     @classmethod
@@ -223,6 +225,30 @@ class BatchReader:
         fields = {name: ranks.rows(field) for name, field in part.fields.items()}
         return Batch(joined(part.counts), fields=fields, own=None if part.own is None else joined(part.own))
 
+    def subset(self, n_docs: int | None) -> BatchReader:
+        """Return a reader of a random subset of the documents of all ranks, the same one in each call.
+
+        They are drawn at about even distances, so that each rank has its share of them. Their counts are copied, and
+        `Batch.rows` are numbers within the subset.
+
+        Args:
+            n_docs: the size of the subset. None, or a number that is not smaller than that of all documents, is all.
+        """
+        total = self.n_docs_of_all
+        if n_docs is None or n_docs >= total:
+            return self
+        if self._subset is None or self._subset.n_docs_of_all != n_docs:
+            starts = torch.arange(n_docs + 1) * total // n_docs  # of as many equal parts, each with one document
+            draws = torch.rand(n_docs, generator=torch.Generator().manual_seed(self.seed), dtype=torch.float64)
+            places = (starts[:-1] + (draws * starts.diff()).long()).numpy() - self.first
+            rows = self.rows[places[(places >= 0) & (places < self.n_docs)]]
+            fields = {name: field[rows] for name, field in self.fields.items()}
+            own = None if self.own is None else self.own[rows]
+            new = BatchReader(self.counts[rows], self.batch_size, self.device, fields=fields, own=own)
+            release(self.counts.data, self.counts.indices)
+            self._subset = new.shared() if self.parts else new
+        return self._subset
+
     def with_batches_of(self, least: int) -> BatchReader:
         """Return a reader of the same documents in batches of at least `least` documents."""
         if least <= self.batch_size:
@@ -256,7 +282,7 @@ class BatchReader:
 
     def _of(self, rows: np.ndarray[Any, Any]) -> BatchReader:
         reader = BatchReader(self.counts, self.batch_size, self.device, rows, self.fields, self.own)
-        reader.resident, reader.resident_own = self.resident, self.resident_own
+        reader.resident, reader.resident_own, reader.seed = self.resident, self.resident_own, self.seed
         return reader
 
     def _batches(self, order: np.ndarray[Any, Any], skip: int = 0) -> Iterator[Batch]:

@@ -318,14 +318,14 @@ class _Guard:
 
     Attributes:
         options: the options of the network for this epoch.
-        reader: the documents in batches of the size that the network needs.
+        reader: the documents of this epoch, in batches of the size that the network needs.
         finite: the check of the steps.
     """
 
     def __init__(self, state: TrainingState, reader: BatchReader, remedies: Remedies | None) -> None:
         self.state, self.requested_size, self.remedies = state, reader.batch_size, remedies
         self.options = state.network.epoch_options()
-        self.reader = reader.with_batches_of(self.options.min_batch_size)
+        self.reader = reader.subset(self.options.n_docs).with_batches_of(self.options.min_batch_size)
         self.finite = FiniteCheck(state.device)
         self._network, self._epoch = state.network, state.epoch
         self._part = state.network if self.options.changing is None else self.options.changing

@@ -47,7 +47,7 @@ _INITIAL_BACKGROUND_SHARE = 0.4  # the share of a document's tokens that backgro
 _REMOVED_FREQUENCY = 0.9  # with background topics, other topics lose this multiple of the word frequencies
 ENCODER_PRIOR_SHARE = 0.5  # the share of a new document's Dirichlet parameter that follows the encoder's theta
 PRIOR_TOKENS = 2.0  # this / n is added to the sum of the Dirichlet parameter of a new document of n tokens
-_STREAM_REFINEMENT_STEPS = 10  # refinement steps for theta of a streamed document, before its tokens are counted
+_REFINEMENT_STEPS = 10  # steps that refine the encoder's theta of a document whose tokens have not been counted yet
 
 _COUNTERS = ("n_passes", "passes_done", "batches_done")
 _RESIZED = ("alpha", "word_topics", "beta_t", "background")  # buffers (.., K) whose width changes while training
@@ -208,7 +208,12 @@ class CollapsedCounts(nn.Module):
     @property
     def needs_encoder(self) -> bool:
         """Whether the counts of documents start from the encoder's theta in this pass."""
-        return self.is_stream or not self.passes_done
+        return self.is_stream or not self.passes_done or self.extends
+
+    @property
+    def extends(self) -> bool:
+        """Whether this pass is the first one over all documents, after passes over a subset."""
+        return self.current_sampling is not None and self.current_sampling.extends
 
     def start(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
         """Start the counting stage: turn the topics of pretraining into counts.
@@ -274,11 +279,16 @@ class CollapsedCounts(nn.Module):
         sums = self.current_pass
         if (stage := self.current_sampling) is not None:
             assert self.document_topics is not None
-            before = None if stage.passes_done else self.document_topics[batch.rows]  # (B, K)
+            before = None  # (B, K)
+            if stage.extends:
+                before = self._inferred_counts(batch, sums.topics.beta_t, theta)
+                sums.tokens.index_add_(0, batch.own_counts.indices, batch.own_counts.values)
+            elif not stage.passes_done:
+                before = self.document_topics[batch.rows]
             tables = sums.topics, self.alpha, sums.word_topics
             return self._end_batch(stage.draw(batch, before, *tables, generator, are_kept=is_kept), sums)
         values = batch.counts.values**self.count_power  # (N,)
-        counts = self._initial_counts(batch, theta, batch.counts.sum_by_document(values)[:, None])  # (B, K)
+        counts = self._previous_counts(batch, theta)  # (B, K)
         tables = sums.topics, self.alpha, sums.word_topics
         found = recount(batch.counts, values, counts, *tables, generator, excluded=not self.is_stream)
         assert found.doc_topics is not None
@@ -307,26 +317,40 @@ class CollapsedCounts(nn.Module):
         """Whether the counts of the current pass are finite so far."""
         return self.current_pass is None or bool(self.current_pass.alpha_numerator.sum().isfinite())
 
-    def _initial_counts(self, batch: Batch, theta: Tensor | None, sizes: Tensor) -> Tensor:
-        """Return N_dk (B, K) at the start of a pass, from the previous pass or from the encoder's theta.
+    def _previous_counts(self, batch: Batch, theta: Tensor | None) -> Tensor:
+        """Return N_dk (B, K) at the start of a pass of the counting stage.
 
         Args:
             batch: the documents.
             theta: (B, K) the encoder's theta, in a pass that `needs_encoder`.
-            sizes: (B, 1) the weighted tokens of each document.
         """
         if self.document_topics is not None and self.passes_done:
             kept = self.document_topics
             return kept if isinstance(kept, Tensor) and self._is_whole(batch) else kept[batch.rows]
         assert theta is not None
-        if self.document_topics is not None and self.background.any():  # topics that the encoder does not know yet
+        if self.is_stream:
+            return self._inferred_counts(batch, self.beta_t, theta)
+        if self.background.any():  # topics that the encoder does not know yet
             theta = (1 - _INITIAL_BACKGROUND_SHARE) * theta
             theta[:, self.background] = _INITIAL_BACKGROUND_SHARE / self.background.sum()
             theta /= theta.sum(1, keepdim=True)
-        elif self.document_topics is None:
-            counts = expected_counts(batch.counts, self.beta_t, self.alpha, theta, _STREAM_REFINEMENT_STEPS)
-            theta = counts / batch.counts.totals[:, None]
-        return sizes * theta
+        return self._sizes(batch) * theta
+
+    def _inferred_counts(self, batch: Batch, beta_t: Tensor, theta: Tensor | None) -> Tensor:
+        """Return N_dk (B, K) of documents that have not been counted yet, given topics (V, K) and the encoder's theta.
+
+        Args:
+            batch: the documents.
+            beta_t: (V, K) topics, columns sum to 1.
+            theta: (B, K) the encoder's theta.
+        """
+        assert theta is not None
+        counts = expected_counts(batch.counts, beta_t, self.alpha, theta, _REFINEMENT_STEPS)
+        return self._sizes(batch) * (counts / batch.counts.totals[:, None])
+
+    def _sizes(self, batch: Batch) -> Tensor:
+        """Return the weighted tokens of each document, (B, 1)."""
+        return batch.counts.sum_by_document(batch.counts.values**self.count_power)[:, None]
 
     def end_pass(self) -> None:
         """Replace the counts by the sums of the pass; in a stream, add the sums. Then remove topics if they are due."""
@@ -340,19 +364,20 @@ class CollapsedCounts(nn.Module):
             self.tokens.add_(done.tokens)
         else:
             self.word_topics.copy_(done.word_topics)
-            if stage is None:  # the sampling stage does not count the frequencies of words again
+            if stage is None or stage.extends:  # other passes do not count the frequencies of words again
                 self.tokens.copy_(done.tokens)
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.is_stream:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new
             self.alpha.mul_(change).clamp_(MIN_ALPHA, MAX_ALPHA)
         del done
         if stage is not None:
-            n_docs = sum(current().every(stage.n_docs))
+            n_docs = sum(current().every(stage.documents.n_docs))
             most = _MOST_PRIOR * self.word_topics.sum() / n_docs  # ()
             self.alpha.mul_((most / self.alpha.sum()).clamp(max=1))
             self.eta.copy_(eta_step(self.word_topics, self.eta))
             stage.end_pass(self.word_topics)
-            self.document_topics = self.alpha.new_zeros(len(stage.starts) - 1, 0)  # replaced by the topics of tokens
+            n_rows = len(stage.documents.starts) - 1
+            self.document_topics = self.alpha.new_zeros(n_rows, 0)  # replaced by the topics of tokens
             if self.relocation is not None and self.relocation.is_due(stage):
                 self.relocation.apply(self.word_topics, self.alpha, self.eta, self.seed_counts, stage)
             self.is_outdated = True

@@ -48,9 +48,16 @@ from ..inference import Array
 from ..neural import LARGEST_BATCH
 from ..starting import MAX_SPARE, select_topics
 from ..words import Words, with_fields
-from .collapsed import N_SAMPLED, BackgroundDivision, CoherenceSelector, CollapsedCounts, in_random_halves
+from .collapsed import (
+    MAX_DENSE_COUNTS,
+    N_SAMPLED,
+    BackgroundDivision,
+    CoherenceSelector,
+    CollapsedCounts,
+    in_random_halves,
+)
 from .relocation import Relocation
-from .sampling import SamplingStage, token_starts
+from .sampling import SampledDocuments, SamplingStage
 
 logger = logging.getLogger("topicloom")
 
@@ -64,6 +71,12 @@ _LONG_DOCUMENT, _MAX_RATE_FACTOR = 125, 2.5
 _SMALL_CORPUS, _MIN_SAMPLING = 100_000, 1 / 3
 # Documents with words of their neighbours have more tokens. Sampling then has fewer passes, down to this share.
 _MIN_SAMPLING_OF_LENT = 0.15
+# The topics of a corpus of at least twice as many documents are found in a subset of this many, and at least this many
+# for each topic, as long as their counts of topics are a dense array.
+_SUBSET, _SUBSET_OF_TOPIC = 1 << 16, 1000
+# Sampling passes over the subset, relative to those over all documents. All relocations of topics are among the former.
+_SUBSET_SAMPLING = 3 / 4
+_MIN_SAMPLING_AFTER_SUBSET = 16  # a fit with fewer passes over all documents reads all of them from the start
 # Documents in a batch of the counting and sampling stages where a batch trains the encoder.
 _COUNTING_BATCH = 2048
 # Upper bounds of other batches of these stages: documents, tokens, and counts of topics in documents (B K). Counts do
@@ -120,7 +133,8 @@ class LoomNetwork(GSMNetwork):
         self.refine = settings.refine
         self.lent_share = words.n_lent / max(words.n_tokens, 1.0)  # of lent tokens among all
         self.mean_length, self.n_docs = words.mean_length, words.n_docs
-        self.pretrain_epochs, self.count_epochs, self.sample_epochs = settings.stage_epochs(words)
+        self.pretrain_epochs, self.count_epochs, self.subset_epochs, self.sample_epochs = settings.stage_epochs(words)
+        self.n_subset = settings._subset_size(words) if self.subset_epochs else None
         self.is_taught = False  # whether the encoder alone is being trained, with given theta
         self.finished_after: int | None = None  # the passes after which training was last finished
         self.register_buffer("steps", torch.tensor(0))
@@ -180,8 +194,10 @@ class LoomNetwork(GSMNetwork):
 
     def epoch_options(self) -> EpochOptions:
         counting = self.counting
-        if not counting.started or self.is_taught:
+        if self.is_taught:
             return replace(super().epoch_options(), may_end=False)
+        if not counting.started:
+            return replace(super().epoch_options(), may_end=False, n_docs=self._n_read)
         sampling = counting.sampling
         is_averaged = sampling is None or sampling.mean_counts is not None  # only then does each pass lower the loss
         return EpochOptions(
@@ -191,15 +207,24 @@ class LoomNetwork(GSMNetwork):
             may_end=not counting.has_spare and is_averaged,
             uses_helpers=True,
             changing=counting if self._keeps_encoder else None,
+            n_docs=self._n_read,
         )
+
+    @property
+    def _n_read(self) -> int | None:
+        """The number of documents that this pass reads, None for all."""
+        counting = self.counting
+        if counting.is_stream or ((sampling := counting.current_sampling) and not sampling.reads_subset):
+            return None
+        return self.n_subset
 
     @property
     def _min_batch_size(self) -> int:
         """The least number of documents in a batch of the counting or sampling stage."""
         if self.counting.is_stream:
             return 1
-        is_counting = self.counting.current_sampling is None
-        if self._begins_with_encoder or (is_counting and self.n_docs > _ENCODER_INTERVAL * _COUNTING_BATCH):
+        is_counting, n_read = self.counting.current_sampling is None, self._n_read or self.n_docs
+        if self._begins_with_encoder or (is_counting and n_read > _ENCODER_INTERVAL * _COUNTING_BATCH):
             return _COUNTING_BATCH
         by_tokens = _SAMPLING_BATCH_TOKENS / self.mean_length
         by_counts = _SAMPLING_BATCH_COUNTS / len(self.counting.alpha)
@@ -211,7 +236,7 @@ class LoomNetwork(GSMNetwork):
         if self.counting.is_stream or self._begins_with_encoder:
             return False
         is_sampling = self.counting.current_sampling is not None
-        return is_sampling or self.n_docs <= _ENCODER_INTERVAL * self._min_batch_size
+        return is_sampling or (self._n_read or self.n_docs) <= _ENCODER_INTERVAL * self._min_batch_size
 
     @property
     def _changes_slowly(self) -> bool:
@@ -445,7 +470,8 @@ class Loom(VariationalTopicModel):
         pretrain_share: the share of the epochs in which gradient descent learns the encoder and the topics.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
             Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens,
-            and so do documents with words of their neighbours.
+            and so do documents with words of their neighbours. In corpora of more than 131,072 documents, some of these
+            epochs and all earlier ones read a random subset of the documents.
             The epochs between pretraining and sampling belong to the counting stage.
         sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
 
@@ -507,28 +533,37 @@ class Loom(VariationalTopicModel):
         shared = {field.name: getattr(self, field.name) for field in fields(VariationalTopicModel)}
         return GSM(**shared | {"alpha": self.alpha, "n_topics": n_topics, "spare_topics": 0})
 
-    def stage_epochs(self, words: Words) -> tuple[int, int, int]:
-        """Return the epochs of pretraining, of counting and of sampling."""
+    def stage_epochs(self, words: Words) -> tuple[int, int, int, int]:
+        """Return the epochs of pretraining, of counting, of sampling in a subset, and of sampling in all documents."""
         pretraining = max(1, min(round(self.pretrain_share * self.epochs), self.epochs - 1))
-        sampling = max(0, min(round(self.sample_share * self.epochs), self.epochs - pretraining - 1))
+        most = max(0, min(round(self.sample_share * self.epochs), self.epochs - pretraining - 1))
         own = words.n_tokens - words.n_lent
         of_size = max(_MIN_SAMPLING, (_SMALL_CORPUS / max(own, _SMALL_CORPUS)) ** 0.5)
         of_lent = max(_MIN_SAMPLING_OF_LENT, own / max(words.n_tokens, 1.0))
-        counting = self.epochs - pretraining - sampling
-        return pretraining, counting, math.ceil(of_size * of_lent * sampling)
+        counting, sampling, in_subset = self.epochs - pretraining - most, math.ceil(of_size * of_lent * most), 0
+        if self._subset_size(words) is not None and sampling >= _MIN_SAMPLING_AFTER_SUBSET:
+            sampling = min(sampling, int(most / (1 + _SUBSET_SAMPLING)))
+            in_subset = math.ceil(_SUBSET_SAMPLING * sampling)
+        return pretraining, counting, in_subset, sampling
+
+    def _subset_size(self, words: Words) -> int | None:
+        """Return the number of documents in which topics are found, or None if the corpus is too small for a subset."""
+        n_topics = self.n_topics + self._n_spare(len(words))
+        size = min(max(_SUBSET, _SUBSET_OF_TOPIC * self.n_topics), MAX_DENSE_COUNTS // n_topics)
+        return size if words.n_docs >= 2 * size else None
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
         """Log that there will be fewer epochs than the setting allows, unless a finished fit is continued."""
         planned = self.n_history_rows
         if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
+            tokens = f"the corpus has more than {_SMALL_CORPUS:,} tokens"
+            reason = "documents have words of their neighbours" if self.n_lent_tokens_ else tokens
+            logger.info("Loom trains for %d of at most %d epochs, because %s", planned, self.epochs, reason)
+        *epochs, _ = self.stage_epochs(words := self.word_statistics())
+        if for_fit and epochs[-1]:
             logger.info(
-                "Loom trains for %d of at most %d epochs, because %s",
-                planned,
-                self.epochs,
-                "documents have words of their neighbours"
-                if self.n_lent_tokens_
-                else f"the corpus has more than {_SMALL_CORPUS:,} tokens",
-            )  # fmt: skip
+                "its first %d epochs read a subset of %s documents", sum(epochs), f"{self._subset_size(words):,}"
+            )
         return super()._start(snapshot, for_fit=for_fit)
 
     def training_plan(self) -> TrainingPlan:
@@ -564,21 +599,30 @@ class Loom(VariationalTopicModel):
         return LoomNetwork(self, words, 0, generator)
 
     def build_training_network(self, words: Words, generator: torch.Generator) -> LoomNetwork:
-        n_spare = min(round(self.spare_topics * self.n_topics), MAX_SPARE, len(words) - self.n_topics)
-        return LoomNetwork(self, words, max(0, n_spare), generator)
+        return LoomNetwork(self, words, self._n_spare(len(words)), generator)
+
+    def _n_spare(self, n_words: int) -> int:
+        return max(0, min(round(self.spare_topics * self.n_topics), MAX_SPARE, n_words - self.n_topics))
 
     def build_spare_topics(self, reader: BatchReader) -> None:
         """Return None, because the counting stage removes the spare topics."""
 
     def prepare_training(self, network: TopicNetwork, reader: BatchReader) -> None:
         assert isinstance(network, LoomNetwork)
-        tokens, selector = torch.from_numpy(self.word_counts_), CoherenceSelector(reader) if self.spare_topics else None
-        sampling = None
+        subset = reader.subset(network.n_subset)
+        selector = CoherenceSelector(reader) if self.spare_topics else None
+        sampling = relocation = None
         if network.sample_epochs:
-            starts = token_starts(reader.counts).to(network.counting.alpha.device)
-            sampling = SamplingStage(network.sample_epochs, starts, count_power=self.count_power, n_docs=reader.n_docs)
-        n_docs = reader.counts.shape[0]
-        relocation = Relocation(reader) if sampling else None
+            documents = SampledDocuments.of(reader)
+            sampling = SamplingStage(
+                network.sample_epochs,
+                documents,
+                count_power=self.count_power,
+                subset=documents if subset is reader else SampledDocuments.of(subset),
+                n_subset_passes=network.subset_epochs,
+            )
+            relocation = Relocation(subset)
+        tokens, n_docs = torch.from_numpy(self.word_counts_), subset.counts.shape[0]
         network.counting.keep_documents(n_docs, tokens, network.count_epochs, selector, sampling, relocation)
 
     def finish_training(self, state: TrainingState) -> None:

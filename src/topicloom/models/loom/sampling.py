@@ -27,6 +27,7 @@ from torch import Tensor
 from ...nn.execution import arrays_of, compiled
 from ...nn.sparse import Batch, SparseCounts, document_pieces, members_of, rows_at_once
 from ...text.strings import release
+from ...training.batches import BatchReader
 from .cvb0 import (
     INCREMENT,
     MULTIPLIER_1,
@@ -52,24 +53,66 @@ _MOST_SUMS = 1 << 20  # numbers in a table of sums over topics, which should fit
 _MOST_COUNTS = 8
 
 
+@dataclass(frozen=True)
+class SampledDocuments:
+    """Documents whose tokens are drawn.
+
+    Attributes:
+        starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
+        n_docs: the number of documents whose tokens are drawn. Others are empty, or held out.
+    """
+
+    starts: Tensor
+    n_docs: int
+
+    @classmethod
+    def of(cls, reader: BatchReader) -> SampledDocuments:
+        """Return the documents of a reader."""
+        return cls(token_starts(reader.counts).to(reader.device), reader.n_docs)
+
+
 class SamplingStage:
     """The state of the sampling passes: the topics of all tokens, and the mean of the counts.
 
     Args:
-        n_passes: the number of passes that are planned; the counts of the later half are averaged.
-        starts: (D + 1,) where the tokens of each document start, as `token_starts` returns it.
+        n_passes: the number of passes over all documents that are planned; the counts of the later half are averaged.
+        documents: the documents.
         count_power: a word that occurs x times in a document counts x ** count_power times.
-        n_docs: the number of documents whose tokens are drawn; None is D. Others are empty, or held out.
+        subset: the documents that earlier passes read; needed if there are such passes.
+        n_subset_passes: the number of these passes.
     """
 
     mean_counts: Tensor | None  # (V, K) the mean of N_vk over the passes that are averaged
 
-    def __init__(self, n_passes: int, starts: Tensor, *, count_power: float, n_docs: int | None = None) -> None:
-        self.n_passes, self.count_power = n_passes, count_power
-        self.n_docs = len(starts) - 1 if n_docs is None else n_docs
-        self.starts, self.passes_done, self.mean_counts = starts, 0, None
+    def __init__(
+        self,
+        n_passes: int,
+        documents: SampledDocuments,
+        *,
+        count_power: float,
+        subset: SampledDocuments | None = None,
+        n_subset_passes: int = 0,
+    ) -> None:
+        self.n_passes, self.n_subset_passes, self.count_power = n_passes + n_subset_passes, n_subset_passes, count_power
+        self._all, self._subset = documents, documents if subset is None else subset
+        self.passes_done, self.mean_counts = 0, None
         self.assignments: Assignments | None = None
         self._last: tuple[SparseCounts, Tensor, Tensor, Tensor, Tensor] | None = None  # the last batch and its tokens
+
+    @property
+    def documents(self) -> SampledDocuments:
+        """The documents of the current pass."""
+        return self._subset if self.reads_subset else self._all
+
+    @property
+    def reads_subset(self) -> bool:
+        """Whether the current pass reads a subset of the documents."""
+        return self.passes_done < self.n_subset_passes
+
+    @property
+    def extends(self) -> bool:
+        """Whether the current pass is the first one over all documents, after passes over a subset."""
+        return 0 < self.passes_done == self.n_subset_passes
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return what changes in these passes: tensors and JSON values."""
@@ -79,10 +122,10 @@ class SamplingStage:
 
     def load_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         """Restore the state that `state` returned."""
-        if "assignments" in tensors:
-            self.assignments = Assignments(self.starts, tensors["assignments"])
-        self.mean_counts = tensors.get("mean_counts")
         self.passes_done = values["passes_done"]
+        if "assignments" in tensors:
+            self.assignments = Assignments(self.documents.starts, tensors["assignments"])
+        self.mean_counts = tensors.get("mean_counts")
 
     def draw(
         self,
@@ -99,7 +142,7 @@ class SamplingStage:
 
         Args:
             batch: the documents.
-            doc_topics: (B, K) N_dk in the first pass, and None in later ones.
+            doc_topics: (B, K) N_dk in the first pass over these documents, and None in later ones.
             topics: the topics of the last pass.
             alpha: (K,) Dirichlet parameter of theta.
             word_topics: (V, K), to which the tokens of the batch are added in place.
@@ -108,12 +151,11 @@ class SamplingStage:
         """
         assert batch.rows is not None
         if self.assignments is None:
-            self.assignments = Assignments.empty(self.starts, len(alpha))
+            self.assignments = Assignments.empty(self.documents.starts, len(alpha))
         tokens, weights, totals, starts = self._tokens(batch.counts, batch.rows)
         draws = Draws(tokens, weights, drawn_seeds(batch.n_docs, generator).to(batch.device), starts)
         given = batch.counts, draws, self.assignments.topics, topics, alpha, word_topics
-        if not self.passes_done:
-            assert doc_topics is not None
+        if doc_topics is not None:
             counts = sample_first(batch.counts, draws, doc_topics, *given[2:])
             return Recounted(counts, *dirichlet_step(counts, alpha))
         drawn, numerator = sample_with_numerator(*given, are_kept=are_kept)
@@ -126,7 +168,13 @@ class SamplingStage:
         """
         if self._last is None or self._last[0] is not counts:
             tokens, weights = self.tokens(counts)
-            self._last = (counts, tokens, weights, counts.sum_by_document(weights * tokens), self.starts[rows])
+            self._last = (
+                counts,
+                tokens,
+                weights,
+                counts.sum_by_document(weights * tokens),
+                self.documents.starts[rows],
+            )
         return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
@@ -137,7 +185,9 @@ class SamplingStage:
     def end_pass(self, word_topics: Tensor) -> None:
         """Add a pass that has counted N_vk (V, K) to the mean, if it belongs to the later half."""
         self.passes_done += 1
-        n_averaged = self.passes_done - self.n_passes // 2
+        if self.extends:
+            self.assignments = self._last = None
+        n_averaged = self.passes_done - (self.n_passes + self.n_subset_passes) // 2
         if n_averaged > 0:
             if self.mean_counts is None:
                 self.mean_counts = word_topics.clone()
