@@ -25,7 +25,7 @@ from topicloom.nn.network import AutoencoderNetwork, Loss
 from topicloom.nn.posteriors import PointPosterior
 from topicloom.nn.sparse import Batch
 from topicloom.text.strings import pieces, release
-from topicloom.training.batches import BatchReader, draw_order
+from topicloom.training.batches import BatchReader, draw_order, sparse_batch
 from topicloom.training.state import Snapshot
 
 CORPUS = tl.datasets.synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=30, random_state=0).corpus
@@ -351,6 +351,15 @@ def test_readers_keep_fields_through_splits_and_samples():
     for part in (kept, validation):
         for batch in [*part, *part.chunks(), part.sample(5)]:
             np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[batch.rows.numpy()])
+
+
+@pytest.mark.parametrize("rows", [[], [3], [2, 3, 4, 5], [5, 4, 3], [2, 4], [0, 0]])
+def test_a_batch_is_a_copy_of_its_documents(rows):
+    counts = sparse.csr_array(COUNTS.astype(np.float32))
+    batch = sparse_batch(counts, np.array(rows, np.intp), torch.device("cpu"))
+    np.testing.assert_array_equal(batch.counts.to_dense().numpy(), COUNTS[rows])
+    batch.counts.values.zero_()
+    np.testing.assert_array_equal(counts.toarray(), COUNTS)
 
 
 @pytest.mark.parametrize("n_docs", [1, 7, 19])

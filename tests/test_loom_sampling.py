@@ -18,7 +18,7 @@ from topicloom.metrics.catalogue import measures_of
 from topicloom.models import Loom
 from topicloom.models.loom import cvb0, sampling
 from topicloom.models.loom import model as loom_model
-from topicloom.models.loom.collapsed import Pruning
+from topicloom.models.loom.collapsed import CollapsedCounts, Pruning
 from topicloom.models.loom.cvb0 import CountedTopics, eta_step
 from topicloom.models.loom.sampling import Assignments, Draws, token_starts, tokens_of, uniform
 from topicloom.nn.execution import helper_threads
@@ -334,6 +334,28 @@ def test_topics_found_in_a_subset_count_all_documents_in_the_end(monkeypatch):
     assert distance.min(1).max() < 0.15
     theta = model.transform(planted.corpus)[:, distance.argmin(1)]
     assert np.abs(theta - planted.theta).mean() < 0.1
+
+
+def test_only_passes_that_read_the_encoder_shuffle_documents(monkeypatch):
+    """Batch statistics of the encoder would depend on the order of a corpus whose classes follow each other."""
+    for name, size in (("_COUNTING_BATCH", 20), ("_SAMPLING_BATCH", 40), ("_ENCODER_SAMPLING_PASSES", 4)):
+        monkeypatch.setattr(loom_model, name, size)
+    passes: list[list[int]] = []
+    count = CollapsedCounts.count
+
+    def counted(counting, batch, theta, *rest, **options):
+        if not counting.batches_done:
+            passes.append([])
+        passes[-1] += batch.rows.tolist()
+        return count(counting, batch, theta, *rest, **options)
+
+    monkeypatch.setattr(CollapsedCounts, "count", counted)
+    model = Loom(4, epochs=20, pretrain_share=0.1, sample_share=0.6, batch_size=20, hidden_size=8, random_state=0)
+    model.fit(synthetic_lda(200, 4, 60, doc_length=30).corpus)
+    assert all(sorted(rows) == list(range(200)) for rows in passes)
+    in_order = [rows == sorted(rows) for rows in passes]
+    counting = [False] + [(6 - done) % 4 != 1 for done in range(1, 6)]
+    assert in_order == counting + [(12 - done) % 4 != 1 for done in range(12)]
 
 
 def test_all_batches_of_a_pass_are_of_one_size(monkeypatch):

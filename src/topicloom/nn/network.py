@@ -223,6 +223,7 @@ class EpochOptions:
         changing: the only part of the network that the epoch changes, or None if it may change all of it. If an epoch
             fails, only this part is restored.
         n_docs: the number of training documents that the epoch reads, or None for all (see `BatchReader.subset`).
+        is_shuffled: whether the documents are read in random order. Reading them in their own order is faster.
 
     >>> EpochOptions(min_batch_size=1000).min_batch_size
     1000
@@ -235,6 +236,7 @@ class EpochOptions:
     uses_helpers: bool = False
     changing: nn.Module | None = None
     n_docs: int | None = None
+    is_shuffled: bool = True
 
 
 class AutoencoderNetwork(TopicNetwork):

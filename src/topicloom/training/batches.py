@@ -356,8 +356,12 @@ def sparse_counts(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torc
     lengths = counts.indptr[rows + 1] - starts
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    where = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)  # (N,) positions in the CSR arrays
-    indices = counts.indices[where]
+    if len(rows) and (np.diff(rows) == 1).all():
+        part = slice(starts[0], starts[0] + offsets[-1])
+        indices, values = counts.indices[part].copy(), counts.data[part].copy()  # (N,) each
+    else:
+        where = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)  # (N,) positions in the CSR arrays
+        indices, values = counts.indices[where], counts.data[where]
 
     def send(array: np.ndarray[Any, Any], dtype: torch.dtype) -> torch.Tensor:
         return _sent(array, device).to(dtype)
@@ -372,7 +376,7 @@ def sparse_counts(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torc
 
     return SparseCounts(
         indices=send(indices, torch.int64),
-        values=send(counts.data[where], torch.float32),
+        values=send(values, torch.float32),
         offsets=send(offsets, torch.int64),
         n_words=n_words,
         find_by_word=by_word,

@@ -208,6 +208,7 @@ class LoomNetwork(GSMNetwork):
             uses_helpers=True,
             changing=counting if self._keeps_encoder else None,
             n_docs=self._n_read,
+            is_shuffled=not self._keeps_encoder or counting.needs_encoder,
         )
 
     @property
