@@ -46,8 +46,9 @@ HEAD = """# Topics from a subset of a large corpus
 `make bench-subsets` writes this page. Loom finds the topics of a corpus of at least 131,072 documents in a subset of
 65,536 documents ([docs/models/loom.md](../docs/models/loom.md#training)). Here, it is compared with Loom that reads all
 documents in all passes, as it did before: K={n_topics}, one thread, means over seeds, with standard deviations if there
-are several. Other processes were running at the same time, which makes processor times up to a third longer. Only the fit of 1,000,000
-titles with a subset is newer than two further savings (see [loom_choices.md](loom_choices.md#a-subset-of-a-large-corpus)).
+are several. Other processes were running at the same time, which makes processor times up to a third longer. Only the
+fit of 1,000,000 titles with a subset is newer than two further savings (see
+[loom_choices.md](loom_choices.md#a-subset-of-a-large-corpus)).
 
 Titles and posts are recombined from those of so-titles (20 classes) and ag-news (4 classes), as in
 [waterfall.md](waterfall.md); 5,000 of them are held out, and all figures are those of judge.py on them. NPMI and TD are
