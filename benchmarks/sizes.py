@@ -50,8 +50,8 @@ FOUND = 0.5  # a planted topic at a smaller distance counts as found
 HEAD = f"""# Few and many topics, few and many documents
 
 `make bench-sizes` writes this page. Loom has its default settings, and topica's Gibbs sampler 1,000 iterations. Each
-fit has one thread; the times are processor seconds, of one machine with two cores. K above 100, topica with 100,000
-documents and Loom with 1,000,000 were measured on another day, when the machine was faster.
+fit has one thread; the times are processor seconds, of one machine with two cores. K above 100 and topica with 100,000
+documents were measured on another day, when the machine was faster, and Loom with 1,000,000 later, when it was busy.
 
 ![time and quality](sizes.png)
 
