@@ -320,7 +320,7 @@ def test_passes_after_pretraining_have_large_batches():
     assert counted[:-1] == [4] * n_pretraining + [1] * (n_counting + 6)
 
 
-def test_topics_found_in_a_subset_count_all_documents_in_the_end(monkeypatch):
+def test_topics_of_a_subset_count_all_documents(monkeypatch):
     for name, value in SMALL_SUBSET.items():
         monkeypatch.setattr(loom_model, name, value)
     planted = synthetic_lda(1000, 4, 60, doc_length=30, random_state=0)

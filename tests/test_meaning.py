@@ -13,9 +13,10 @@ from sklearn.decomposition import PCA
 
 import topicloom as tl
 from command_line import call, refused, shown
+from packed import unpack
 from topicloom.embeddings.neighbours import VectorIndex
 from topicloom.errors import InputError
-from topicloom.reports.explorer.page import PageOptions, explorer_page, page_parts, unpack
+from topicloom.reports.explorer.page import PageOptions, explorer_page, page_parts
 from topicloom.topics.positions import document_positions
 from topicloom.topics.typical import TypicalDocuments
 

@@ -85,7 +85,7 @@ def test_the_warm_up_of_loom_ends_before_its_pretraining(length):
 class _State:
     """What a reader is built for."""
 
-    device = "cpu"
+    device, seed = "cpu", 0
     network = type("Network", (), {"fields": ()})
 
 
