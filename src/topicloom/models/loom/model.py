@@ -11,6 +11,8 @@ Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three s
 - Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
   counts of words of the last pass (Newman et al. 2009). The topics are means over the later half of these passes.
 
+If the corpus is large, pretraining, counting and the first passes of sampling read a subset of its documents.
+
 Training starts with more topics than requested. Early in the counting stage, topics are removed whose words do not
 occur together, or which resemble other topics. docs/models/loom.md has the mathematics.
 """
@@ -471,8 +473,8 @@ class Loom(VariationalTopicModel):
         pretrain_share: the share of the epochs in which gradient descent learns the encoder and the topics.
         sample_share: the share of the epochs, at the end, in which the topic of each token is drawn; 0 for none.
             Corpora of more than 100,000 tokens need fewer of these epochs, down to a third of them at 900,000 tokens,
-            and so do documents with words of their neighbours. In corpora of more than 131,072 documents, some of these
-            epochs and all earlier ones read a random subset of the documents.
+            and so do documents with words of their neighbours. If the corpus has at least 131,072 documents, some of
+            these epochs and all earlier ones read a random subset of them.
             The epochs between pretraining and sampling belong to the counting stage.
         sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
 
