@@ -102,7 +102,7 @@ def replaced(owner: Any, name: str, new: Callable[..., Any]) -> Iterator[None]:
 @contextmanager
 def random_start() -> Iterator[None]:
     """Counting starts with topics that are the corpus's word frequencies times noise, and with an even theta."""
-    start, previous_counts = CollapsedCounts.start, CollapsedCounts._previous_counts
+    start, initial_counts = CollapsedCounts.start, CollapsedCounts._initial_counts
 
     def random_topics(
         counts: CollapsedCounts, beta_t: torch.Tensor, usage: torch.Tensor, generator: torch.Generator
@@ -113,9 +113,9 @@ def random_start() -> Iterator[None]:
 
     def even(counts: CollapsedCounts, batch: Any, theta: torch.Tensor | None) -> torch.Tensor:
         even_theta = None if theta is None else torch.full_like(theta, 1 / theta.shape[1])
-        return previous_counts(counts, batch, even_theta)
+        return initial_counts(counts, batch, even_theta)
 
-    with replaced(CollapsedCounts, "start", random_topics), replaced(CollapsedCounts, "_previous_counts", even):
+    with replaced(CollapsedCounts, "start", random_topics), replaced(CollapsedCounts, "_initial_counts", even):
         yield
 
 

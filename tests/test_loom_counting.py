@@ -511,7 +511,7 @@ def test_a_background_topic_never_replaces_a_seeded_one():
 
 def test_documents_start_with_a_share_of_background_topics():
     new, theta = started(n_background=1), encoded()
-    start = new._previous_counts(single(COUNTS), theta.clone()) / torch.from_numpy(COUNTS.sum(1))[:, None]
+    start = new._initial_counts(single(COUNTS), theta.clone()) / torch.from_numpy(COUNTS.sum(1))[:, None]
     for d in range(N_DOCS):
         rest = 1 - _INITIAL_BACKGROUND_SHARE
         shares = [_INITIAL_BACKGROUND_SHARE if k == 1 else rest * float(theta[d, k]) for k in range(N_TOPICS)]
@@ -525,7 +525,7 @@ def test_a_stream_after_a_fit_starts_from_inferred_counts():
     new.end_pass()
     new.finish(torch.ones(3))
     assert new.background.tolist() == [False, True, False]
-    start = new._previous_counts(batch, theta)
+    start = new._initial_counts(batch, theta)
     torch.testing.assert_close(start, expected_counts(batch.counts, new.beta_t, new.alpha, theta, _REFINEMENT_STEPS))
 
 

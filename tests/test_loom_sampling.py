@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -320,11 +321,15 @@ def test_passes_after_pretraining_have_large_batches():
     assert counted[:-1] == [4] * n_pretraining + [1] * (n_counting + 6)
 
 
-def test_topics_of_a_subset_count_all_documents(monkeypatch):
+def test_topics_of_a_subset_count_all_documents(monkeypatch, caplog):
     for name, value in SMALL_SUBSET.items():
         monkeypatch.setattr(loom_model, name, value)
     planted = synthetic_lda(1000, 4, 60, doc_length=30, random_state=0)
-    model = Loom(4, epochs=100, hidden_size=8, random_state=0, device="cpu").fit(planted.corpus)
+    model = Loom(4, epochs=100, hidden_size=8, random_state=0, device="cpu")
+    with caplog.at_level(logging.INFO, "topicloom"):
+        model.fit(planted.corpus)
+    n_epochs = sum(model.stage_epochs(model.word_statistics())[:3])
+    assert f"the first {n_epochs} epochs of Loom read a subset of 100 documents" in caplog.messages
     counting = model.network_.counting
     tokens = planted.corpus.counts.copy()
     tokens.data = tokens.data**model.count_power

@@ -78,7 +78,7 @@ def test_pretraining_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tl.Loom(5, epochs=4, batch_size=150, random_state=0)
     found = {each for each in waits(model, monkeypatch) if "counting.started" not in each}  # which is on the CPU
     counting = (
-        "in _previous_counts",
+        "in _initial_counts",
         "in empty",
         "in members_of",
         "in of",

@@ -566,15 +566,15 @@ def _sentence_model(place: str) -> _Source:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise MissingExtraError.of("this encoder", "sentence-transformers", "sentence") from None
-    is_apart = not Path(place).exists() and _is_apart()
+    is_offline = not Path(place).exists() and _is_offline()
     try:
-        model = SentenceTransformer(place, local_files_only=True) if is_apart else SentenceTransformer(place)
+        model = SentenceTransformer(place, local_files_only=True) if is_offline else SentenceTransformer(place)
     except Exception as error:  # of the network, of files, and of the libraries below
         raise _not_loaded(f"{SENTENCE}:{place}", error) from error
     return _of_sentence_model(model, f"{SENTENCE}:{place}")
 
 
-def _is_apart() -> bool:
+def _is_offline() -> bool:
     """Return whether the host of models cannot be reached. sentence-transformers would try again for minutes."""
     from huggingface_hub.constants import ENDPOINT
 

@@ -202,10 +202,9 @@ def read_topics(directory: str | Path) -> SavedTopics:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             components, counts = file.get_tensor(COMPONENTS), file.get_tensor("word_counts_")
             edits = config.get("edited")
-            key = (
-                "agreement" if edits is None else "base.agreement"
-            )  # which topics still have if they were only renamed
-            is_known = key in file.keys() and not (edits and edits["steps"])  # noqa: SIM118
+            key = "agreement" if edits is None else "base.agreement"
+            were_renamed_at_most = edits is None or not edits["steps"]
+            is_known = were_renamed_at_most and key in file.keys()  # noqa: SIM118
             agreement = file.get_tensor(key) if is_known else None
     except OSError as error:
         raise ModelFileError.unreadable(folder / WEIGHTS, error) from None

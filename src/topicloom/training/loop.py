@@ -144,7 +144,7 @@ def _train_epoch(
     if not network.training:  # setting it for all modules takes as long as a pass over a few hundred titles
         network.train()
     rate, weight = rate_and_weight(state.batch)  # for a restored state that has no steps left in this epoch
-    order = state.draw_order(reader.draw_order)
+    order = state.draw_order(reader.draw_order)  # in any case, so that later orders do not depend on the option
     batches = reader.ordered(order if options.is_shuffled else torch.arange(len(order)), skip=state.batch)
     for number, batch in enumerate(prefetched(batches), start=state.batch + 1):
         rate, weight = rate_and_weight(number)

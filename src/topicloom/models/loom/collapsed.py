@@ -208,12 +208,8 @@ class CollapsedCounts(nn.Module):
     @property
     def needs_encoder(self) -> bool:
         """Whether the counts of documents start from the encoder's theta in this pass."""
-        return self.is_stream or not self.passes_done or self.extends
-
-    @property
-    def extends(self) -> bool:
-        """Whether this pass is the first one over all documents, after passes over a subset."""
-        return self.current_sampling is not None and self.current_sampling.extends
+        stage = self.current_sampling
+        return self.is_stream or not self.passes_done or (stage is not None and stage.leaves_subset)
 
     def start(self, beta_t: Tensor, usage: Tensor, generator: torch.Generator) -> None:
         """Start the counting stage: turn the topics of pretraining into counts.
@@ -280,7 +276,7 @@ class CollapsedCounts(nn.Module):
         if (stage := self.current_sampling) is not None:
             assert self.document_topics is not None
             before = None  # (B, K)
-            if stage.extends:
+            if stage.leaves_subset:
                 before = self._inferred_counts(batch, sums.topics.beta_t, theta)
                 sums.tokens.index_add_(0, batch.own_counts.indices, batch.own_counts.values)
             elif not stage.passes_done:
@@ -288,7 +284,7 @@ class CollapsedCounts(nn.Module):
             tables = sums.topics, self.alpha, sums.word_topics
             return self._end_batch(stage.draw(batch, before, *tables, generator, are_kept=is_kept), sums)
         values = batch.counts.values**self.count_power  # (N,)
-        counts = self._previous_counts(batch, theta)  # (B, K)
+        counts = self._initial_counts(batch, theta)  # (B, K)
         tables = sums.topics, self.alpha, sums.word_topics
         found = recount(batch.counts, values, counts, *tables, generator, excluded=not self.is_stream)
         assert found.doc_topics is not None
@@ -317,7 +313,7 @@ class CollapsedCounts(nn.Module):
         """Whether the counts of the current pass are finite so far."""
         return self.current_pass is None or bool(self.current_pass.alpha_numerator.sum().isfinite())
 
-    def _previous_counts(self, batch: Batch, theta: Tensor | None) -> Tensor:
+    def _initial_counts(self, batch: Batch, theta: Tensor | None) -> Tensor:
         """Return N_dk (B, K) at the start of a pass of the counting stage.
 
         Args:
@@ -364,7 +360,7 @@ class CollapsedCounts(nn.Module):
             self.tokens.add_(done.tokens)
         else:
             self.word_topics.copy_(done.word_topics)
-            if stage is None or stage.extends:  # other passes do not count the frequencies of words again
+            if stage is None or stage.leaves_subset:  # other passes do not count the frequencies of words again
                 self.tokens.copy_(done.tokens)
         if self.passes_done >= _FIXED_ALPHA_PASSES or self.is_stream:
             change = (done.alpha_numerator / done.alpha_denominator).clamp_min(1e-6) ** new

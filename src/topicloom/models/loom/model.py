@@ -196,10 +196,9 @@ class LoomNetwork(GSMNetwork):
 
     def epoch_options(self) -> EpochOptions:
         counting = self.counting
-        if self.is_taught:
-            return replace(super().epoch_options(), may_end=False)
-        if not counting.started:
-            return replace(super().epoch_options(), may_end=False, n_docs=self._n_read)
+        if not counting.started or self.is_taught:
+            n_docs = None if self.is_taught else self._n_read
+            return replace(super().epoch_options(), may_end=False, n_docs=n_docs)
         sampling = counting.sampling
         is_averaged = sampling is None or sampling.mean_counts is not None  # only then does each pass lower the loss
         return EpochOptions(
@@ -272,9 +271,9 @@ class LoomNetwork(GSMNetwork):
         with torch.no_grad():
             theta = None if code is None else code.point()
             posterior = self.counting.count(batch, theta, self.generator, is_kept=trains)
-            if not trains and (current().size > 1 or self.counting.is_finite):
-                return None  # several processes exchange messages only where the encoder is trained
             if not trains:
+                if current().size > 1 or self.counting.is_finite:
+                    return None  # several processes exchange messages only where the encoder is trained
                 self.eval()  # training stops, and the encoder's running statistics stay
             if posterior is None:
                 alpha = self.counting.alpha
@@ -288,7 +287,9 @@ class LoomNetwork(GSMNetwork):
     def _trains_encoder(self) -> bool:
         """Whether the encoder is trained at this batch of the counting or sampling stage."""
         n_done = self.counting.batches_done
-        return n_done % _ENCODER_INTERVAL == 0 and (not self._keeps_encoder if n_done else self._begins_with_encoder)
+        if not n_done:
+            return self._begins_with_encoder
+        return n_done % _ENCODER_INTERVAL == 0 and not self._keeps_encoder
 
     @property
     def _begins_with_encoder(self) -> bool:
@@ -556,18 +557,22 @@ class Loom(VariationalTopicModel):
         return size if words.n_docs >= 2 * size else None
 
     def _start(self, snapshot: Snapshot | None = None, *, for_fit: bool) -> TrainingState:
-        """Log that there will be fewer epochs than the setting allows, unless a finished fit is continued."""
-        planned = self.n_history_rows
-        if for_fit and planned < self.epochs and (snapshot is None or snapshot.continued is None):
+        """Log what the setting `epochs` does not say about the epochs, unless a finished fit is continued."""
+        if for_fit and (snapshot is None or snapshot.continued is None):
+            self._say_epochs()
+        return super()._start(snapshot, for_fit=for_fit)
+
+    def _say_epochs(self) -> None:
+        """Log that there will be fewer epochs than the setting allows, and that some of them read a subset."""
+        words = self.word_statistics()
+        *before, in_all = self.stage_epochs(words)
+        if (planned := sum(before) + in_all) < self.epochs:
             tokens = f"the corpus has more than {_SMALL_CORPUS:,} tokens"
             reason = "documents have words of their neighbours" if self.n_lent_tokens_ else tokens
             logger.info("Loom trains for %d of at most %d epochs, because %s", planned, self.epochs, reason)
-        *epochs, _ = self.stage_epochs(words := self.word_statistics())
-        if for_fit and epochs[-1]:
-            logger.info(
-                "its first %d epochs read a subset of %s documents", sum(epochs), f"{self._subset_size(words):,}"
-            )
-        return super()._start(snapshot, for_fit=for_fit)
+        if before[-1]:
+            size = f"{self._subset_size(words):,}"
+            logger.info("the first %d epochs of Loom read a subset of %s documents", sum(before), size)
 
     def training_plan(self) -> TrainingPlan:
         of_length = math.sqrt(_LONG_DOCUMENT / max(self.word_statistics().mean_length, 1.0))
@@ -618,10 +623,10 @@ class Loom(VariationalTopicModel):
         if network.sample_epochs:
             documents = SampledDocuments.of(reader)
             sampling = SamplingStage(
-                network.sample_epochs,
+                network.subset_epochs + network.sample_epochs,
                 documents,
                 count_power=self.count_power,
-                subset=documents if subset is reader else SampledDocuments.of(subset),
+                subset=None if subset is reader else SampledDocuments.of(subset),
                 n_subset_passes=network.subset_epochs,
             )
             relocation = Relocation(subset)

@@ -75,11 +75,11 @@ class SamplingStage:
     """The state of the sampling passes: the topics of all tokens, and the mean of the counts.
 
     Args:
-        n_passes: the number of passes over all documents that are planned; the counts of the later half are averaged.
-        documents: the documents.
+        n_passes: the number of passes that are planned.
+        documents: the documents. The counts of the later half of the passes over all of them are averaged.
         count_power: a word that occurs x times in a document counts x ** count_power times.
-        subset: the documents that earlier passes read; needed if there are such passes.
-        n_subset_passes: the number of these passes.
+        subset: the documents that the first passes read, if these are not all documents.
+        n_subset_passes: the number of the passes over the subset.
     """
 
     mean_counts: Tensor | None  # (V, K) the mean of N_vk over the passes that are averaged
@@ -93,7 +93,7 @@ class SamplingStage:
         subset: SampledDocuments | None = None,
         n_subset_passes: int = 0,
     ) -> None:
-        self.n_passes, self.n_subset_passes, self.count_power = n_passes + n_subset_passes, n_subset_passes, count_power
+        self.n_passes, self.n_subset_passes, self.count_power = n_passes, n_subset_passes, count_power
         self._all, self._subset = documents, documents if subset is None else subset
         self.passes_done, self.mean_counts = 0, None
         self.assignments: Assignments | None = None
@@ -110,7 +110,7 @@ class SamplingStage:
         return self.passes_done < self.n_subset_passes
 
     @property
-    def extends(self) -> bool:
+    def leaves_subset(self) -> bool:
         """Whether the current pass is the first one over all documents, after passes over a subset."""
         return 0 < self.passes_done == self.n_subset_passes
 
@@ -168,13 +168,8 @@ class SamplingStage:
         """
         if self._last is None or self._last[0] is not counts:
             tokens, weights = self.tokens(counts)
-            self._last = (
-                counts,
-                tokens,
-                weights,
-                counts.sum_by_document(weights * tokens),
-                self.documents.starts[rows],
-            )
+            totals, starts = counts.sum_by_document(weights * tokens), self.documents.starts[rows]  # (B,) each
+            self._last = counts, tokens, weights, totals, starts
         return self._last[1:]
 
     def tokens(self, counts: SparseCounts) -> tuple[Tensor, Tensor]:
@@ -185,7 +180,7 @@ class SamplingStage:
     def end_pass(self, word_topics: Tensor) -> None:
         """Add a pass that has counted N_vk (V, K) to the mean, if it belongs to the later half."""
         self.passes_done += 1
-        if self.extends:
+        if self.leaves_subset:
             self.assignments = self._last = None
         n_averaged = self.passes_done - (self.n_passes + self.n_subset_passes) // 2
         if n_averaged > 0:
