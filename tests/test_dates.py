@@ -142,6 +142,18 @@ def test_options_decide():
             parse_times(["2021"], **options)
 
 
+@pytest.mark.parametrize("layout", ["%d%m%Y", "%m%d%Y", "%Y%m%d", "%d%m%y"])
+def test_digits_without_zeros_are_never_another_day(layout):
+    for day in (dt.date(2015, 1, 1) + dt.timedelta(number) for number in range(365)):
+        whole, short = day.strftime(layout), day.strftime(layout.replace("%d", "%-d").replace("%m", "%-m"))
+        assert days([whole], date_format=layout) == [str(day)]
+        try:
+            assert days([int(short)], date_format=layout) == days([short], date_format=layout) == [str(day)]
+        except InputError:
+            assert short != whole
+    assert one("20150503101112123", date_format="%Y%m%d%H%M%S%f") == dt.datetime(2015, 5, 3, 10, 11, 12, 123_000)
+
+
 @pytest.mark.parametrize("given", [{"day_first": False}, {"date_format": "%Y"}])
 def test_options_of_times_need_times(given, tmp_path):
     path = tmp_path / "a.csv"

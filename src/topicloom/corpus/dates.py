@@ -469,4 +469,9 @@ def _from_format(value: Any, written: str) -> datetime | _DayOrMonth | None:
     text = value.strip()
     if _ZERO_DATE.fullmatch(text):
         return None
-    return _naive(datetime.strptime(text, written))
+    found = datetime.strptime(text, written)
+    # Python takes 3042015 for 30 April by %d%m%Y, but a zero may be missing before 3 April.
+    whole = found.strftime(written.replace("%Y", f"{found.year:04}"))
+    if text.isdecimal() and text.strip("0") != whole.strip("0"):
+        raise _Refused(f"which has too few digits for the format {written}; write all zeros, as {whole}")
+    return _naive(found)
