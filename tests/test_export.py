@@ -103,6 +103,10 @@ def test_markdown_escapes():
     assert "\\|" in first
     assert first.replace("\\|", "").count("|") == second.count("|") == 6
     assert "2024-05-01" in first
+    prices = Table({"$K$": [2], "text": ["the $K$-theory"]}, caption="Shares by a_b in $ for each $K$")
+    assert prices.to_markdown() == (
+        "Table: Shares by a\\_b in $ for each K\n\n| K | text |\n| ---: | --- |\n| 2 | the $K$-theory |\n"
+    )
 
 
 def test_latex_escapes():
@@ -427,6 +431,19 @@ def test_tables_of_documents_have_the_covariates(tmp_path):
     assert read["=x"].to_pylist() == [None] * 31 + [0.5]
     assert read["source"].to_pylist() == covariates["source"]
     assert read["year"].to_pylist() == covariates["year"]
+
+
+@pytest.mark.parametrize("excel", [False, True])
+def test_csv_keeps_line_breaks_of_every_kind(excel, tmp_path):
+    labels = ["old\rMac", "Windows\r\nline", "Unix\nline", "none"] * 8
+    corpus = Corpus.from_texts(TEXTS, language="en", min_df=4, max_df=1.0, labels=labels, covariates={"a\rb": labels})
+    model = tl.LDA(n_topics=2, epochs=2, random_state=0).fit(corpus)
+    write_documents(tmp_path / "d.csv", [model.infer(corpus)], model, excel=excel)
+    tl.Topics(model, corpus).document_table().save(tmp_path / "t.csv", excel=excel)
+    for name in ("d.csv", "t.csv"):
+        with (tmp_path / name).open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["label"] for row in rows] == [row["a\rb"] for row in rows] == labels
 
 
 def test_long_texts_are_broken_into_lines_in_latex():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import SettingError
 from ..metrics.catalogue import CATALOGUE
-from .table import Strong, Table
+from .table import NOT_IN_LABELS, Strong, Table
 
 if TYPE_CHECKING:
     from .shares import ByGroup, Correction
@@ -82,7 +81,6 @@ _YES_NO = (("no", "yes"), ("否", "是"))
 _DIFFERS = {"higher": ("higher", "更高"), "lower": ("lower", "更低")}
 _NONE = "–"
 _LEAST_P = 0.001
-_NOT_IN_LABELS = re.compile(r"[\s\\{}%#~\x00-\x1f]+")
 
 
 def chosen_language(language: TableLanguage, tokenizer: object = None, argument: str = "language") -> Language:
@@ -195,7 +193,7 @@ def groups_for_print(
     if heading in taken:
         heading += "（组）" if chinese else " (group)"
     columns = before | {"group": list(table[found.column])} | after
-    label = _NOT_IN_LABELS.sub("-", f"tab:{kind}-{title or found.by}")
+    label = "-".join(NOT_IN_LABELS.sub(" ", f"tab:{kind}-{title or found.by}").split())
     return _printed(columns, language, caption, label, level, {"group": heading})
 
 

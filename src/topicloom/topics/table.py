@@ -36,7 +36,7 @@ _WIDE_TABLE, _VERY_WIDE_TABLE = 60, 75  # characters of the columns of a LaTeX t
 _ROWS_OF_A_PAGE = 40  # a longer LaTeX table goes on over pages
 _WORDS_OF_MAIN_TOPIC = 5  # in the table of documents
 FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".tex", ".md", ".html")
-_NOT_IN_LABELS = re.compile(r"[\\{}%#~\x00-\x1f]")
+NOT_IN_LABELS = re.compile(r"[\\{}%#~\x00-\x1f]")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -188,10 +188,11 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return a Markdown table. Characters that Markdown or HTML would read are escaped."""
-        head = _line(self.columns, _MARKDOWN, " | ")
+        head = _markdown_line(map(_plain_heading, self.columns))
         sides = " | ".join("---:" if side == "r" else "---" for side in self._sides())
-        lines = (_line(line, _MARKDOWN, " | ") for line in self.lines())
-        above = f"Table: {self.caption.replace('$', '')}\n\n" if self.caption else ""  # as pandoc reads it
+        lines = (_markdown_line(line) for line in self.lines())
+        caption = _markdown_line([_plain_heading(self.caption)])
+        above = f"Table: {caption}\n\n" if caption else ""  # as pandoc reads it
         return above + "\n".join(f"| {line} |" for line in (head, sides, *lines)) + "\n"
 
     def to_latex(self, caption: str | None = None, label: str | None = None) -> str:
@@ -212,7 +213,7 @@ class Table:
             self.caption or None if caption is None else caption,
             self.label or None if label is None else label,
         )
-        if label is not None and (wrong := _NOT_IN_LABELS.search(label)):
+        if label is not None and (wrong := NOT_IN_LABELS.search(label)):
             raise SettingError(f"`label={label!r:.60}` has {wrong[0]!r}, which LaTeX does not take; leave it out")
         lines = self.lines()
         head = [_heading(name) for name in self.columns]
@@ -348,13 +349,33 @@ def require_delimited(path: Path) -> None:
 
 
 def _delimited(table: Table, delimiter: str, excel: bool) -> str:
-    file = io.StringIO()
-    file.write(BOM if excel else "")
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    for row in ([*table.columns], *(row.values() for row in table.to_dicts())):
-        cells = [" ".join(map(str, value)) if isinstance(value, list) else value for value in row]
-        writer.writerow(map(as_text_cell, cells) if excel else cells)
-    return file.getvalue()
+    rows = ([*table.columns], *(row.values() for row in table.to_dicts()))
+    cells = ([" ".join(map(str, value)) if isinstance(value, list) else value for value in row] for row in rows)
+    return (BOM if excel else "") + "".join(as_csv(cells, delimiter, excel=excel))
+
+
+def as_csv(rows: Iterable[Iterable[Any]], delimiter: str = ",", *, excel: bool = False) -> Iterator[str]:
+    """Yield each row as a line of CSV. A field with a line break of any kind has quotation marks.
+
+    Args:
+        rows: the fields of each row.
+        delimiter: the character between fields.
+        excel: whether fields are written as `as_text_cell` returns them.
+    """
+    line = _LastLine()
+    table = csv.writer(line, delimiter=delimiter, lineterminator="\r\n")  # csv quotes these two characters
+    for row in rows:
+        table.writerow(map(as_text_cell, row) if excel else row)
+        yield line.text[:-2] + "\n"
+
+
+class _LastLine:
+    """A file that knows the last line that was written to it."""
+
+    text = ""
+
+    def write(self, text: str) -> None:
+        self.text = text
 
 
 def as_text_cell(value: Any) -> Any:
@@ -370,11 +391,9 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _line(cells: Any, escapes: Mapping[str, str], between: str) -> str:
-    written = (_escaped(cell.replace("$K$", "K"), escapes) for cell in cells)
-    return between.join(
-        f"**{text}**" if isinstance(cell, Strong) else text for cell, text in zip(cells, written, strict=True)
-    )
+def _markdown_line(cells: Iterable[str]) -> str:
+    written = ((cell, _escaped(cell, _MARKDOWN)) for cell in cells)
+    return " | ".join(f"**{text}**" if isinstance(cell, Strong) else text for cell, text in written)
 
 
 def _in_latex(cell: str) -> str:
@@ -388,6 +407,11 @@ def _in_latex(cell: str) -> str:
 def _heading(text: str) -> str:
     """Return a heading or a caption in LaTeX, in which $K$ stays."""
     return "$K$".join(_escaped(part, _LATEX) for part in text.split("$K$"))
+
+
+def _plain_heading(text: str) -> str:
+    """Return a heading or a caption without the marks of $K$."""
+    return text.replace("$K$", "K")
 
 
 def _needs(latex: str) -> list[str]:
@@ -515,18 +539,18 @@ def write_topics(path: Path, topics: Sequence[Topic], documents: DocumentTopics,
             and a text that would be a formula gets a "'".
     """
     counts = Counter(documents.main_topics)
+    named = any(topic["name"] is not None for topic in topics)
+    agreed = any("agreement" in topic for topic in topics)
+    further = [*(["name"] if named else []), *(["agreement"] if agreed else [])]
+    rows: list[list[Any]] = [["topic", "share", "documents", "words", *further]]
+    for topic in topics:
+        row = [topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])]
+        row += [topic["name"]] if named else []
+        row += [topic["agreement"]] if agreed else []
+        rows.append(row)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(BOM if excel else "")
-        table = csv.writer(file, lineterminator="\n")
-        named = any(topic["name"] is not None for topic in topics)
-        agreed = any("agreement" in topic for topic in topics)
-        further = [*(["name"] if named else []), *(["agreement"] if agreed else [])]
-        table.writerow(["topic", "share", "documents", "words", *further])
-        for topic in topics:
-            row = [topic["topic"], topic["share"], counts[topic["topic"]], " ".join(topic["words"])]
-            row += [topic["name"]] if named else []
-            row += [topic["agreement"]] if agreed else []
-            table.writerow(map(as_text_cell, row) if excel else row)
+        file.writelines(as_csv(rows, excel=excel))
 
 
 def write_documents(
@@ -598,14 +622,15 @@ def _write_csv(file: IO[str], parts: Iterable[DocumentTopics], rows: _Rows, exce
         place = names.index(_BEFORE_SHARES) + 1
         if number == 0:
             head = [*names[:place], *(f"topic_{k}" for k in range(part.theta.shape[1])), *names[place:]]
-            csv.writer(file, lineterminator="\n").writerow(map(as_text_cell, head) if excel else head)
-        cells = [list(map(as_text_cell, column)) if excel else column for column in map(plain_column, columns.values())]
-        before = _lines_of(cells[:place])
-        after = _lines_of([[""] * len(part), *cells[place:]]) if cells[place:] else repeat("")
+            file.writelines(as_csv([head], excel=excel))
+        cells = list(map(plain_column, columns.values()))
+        before = as_csv(zip(*cells[:place], strict=True), excel=excel)
+        further = zip(repeat("", len(part)), *cells[place:], strict=True)
+        after = as_csv(further, excel=excel) if cells[place:] else repeat("\n")
         for first in range(0, len(part), _ROWS_AT_ONCE):
             millionths = np.rint(part.theta[first : first + _ROWS_AT_ONCE].astype(np.float64) * 1e6)
             texts = (",".join(map(shares.__getitem__, row)) for row in millionths.tolist())
-            file.writelines(f"{start},{text}{end}\n" for text, start, end in zip(texts, before, after, strict=False))
+            file.writelines(f"{start[:-1]},{text}{end}" for text, start, end in zip(texts, before, after, strict=False))
 
 
 _BEFORE_SHARES = "topic_words"  # the column
@@ -618,24 +643,6 @@ class _Shares(dict[float, str]):
     def __missing__(self, millionths: float) -> str:
         text = self[millionths] = repr(millionths / 1e6)
         return text
-
-
-def _lines_of(columns: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Yield the cells of each row as CSV, without the end of the line."""
-    line = _LastLine()
-    table = csv.writer(line, lineterminator="\n")  # by which csv knows that a line break needs quotation marks
-    for row in zip(*columns, strict=True):
-        table.writerow(row)
-        yield line.text[:-1]
-
-
-class _LastLine:
-    """A file that knows the last line that was written to it."""
-
-    text = ""
-
-    def write(self, text: str) -> None:
-        self.text = text
 
 
 def plain_column(column: Any) -> Sequence[Any]:
