@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topicloom.corpus import Corpus
-from topicloom.corpus.fields import Categories, parse_times
+from topicloom.corpus.fields import Categories, Fields, parse_times
 from topicloom.errors import CorpusFileError, InputError
 from topicloom.files import write_manifest
 
@@ -345,3 +345,10 @@ def test_categories_are_indexed_and_compared_like_a_list():
     with pytest.raises(InputError, match=r"^4 categories cannot be compared with values of shape \(1,\)$"):
         _ = who == ["b"]
     assert Corpus.from_counts(np.eye(4), covariates={"who": list(who)}).covariates["who"].names == who.names
+
+
+@pytest.mark.parametrize("given", [{"ids": [b"a", b"b"]}, {"labels": np.array(["a", "b"], "S")},
+                                   {"covariates": {"shop": ["a", b"b"]}}])  # fmt: skip
+def test_bytes_are_no_strings(given):
+    with pytest.raises(InputError, match=r"of document [01] is .*b'[ab]'.*, which is bytes; decode it"):
+        Fields.of(2, **given)

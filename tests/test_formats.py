@@ -202,6 +202,18 @@ def test_marks_that_cannot_be(tmp_path):
             texts(tmp_path / "a.csv", **options)
 
 
+def test_parquet_strings_without_their_mark_are_decoded(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"text": ["the cat"], "id": ["中-7"], "label": pyarrow.array(["中".encode()], pyarrow.binary())}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    assert next(read(tmp_path / "a.parquet"))[:3] == ("the cat", "中-7", "中")
+    columns["label"] = pyarrow.array([b"\xe4\xff"], pyarrow.binary())  # not UTF-8
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"the label of document 0 .* a lone surrogate"):
+        list(read(tmp_path / "a.parquet"))
+
+
 # JSON
 
 NESTED = [

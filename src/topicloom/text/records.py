@@ -731,4 +731,6 @@ def as_string(value: Any) -> str | None:
     """Return an id, label or time as a string; None where it is missing or NaN."""
     if value is None or value != value:
         return None
+    if isinstance(value, bytes):  # some programs write strings to Parquet so; a lone surrogate is refused later
+        return value.decode("utf-8", "surrogateescape")
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
