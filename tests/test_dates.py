@@ -181,15 +181,29 @@ def test_the_order_of_a_file_and_of_new_documents(tmp_path):
     assert np.concatenate([part.times for part in parts]).tolist() == corpus.times[::-1].tolist()
 
 
-def test_parts_of_a_file_without_times(tmp_path):
+def test_all_parts_of_a_file_have_the_same_fields(tmp_path):
     from topicloom.corpus.inputs import documents_of_file
 
     path = tmp_path / "a.jsonl"
-    path.write_text('{"text": "cat"}\n' * 3 + '{"text": "cat", "timestamp": "2021"}\n' * 2)
+    without, with_both = '{"text": "cat"}\n', '{"text": "cat", "label": "pet", "timestamp": "2021"}\n'
+    path.write_text(with_both + without * 4)
     corpus = tl.Corpus.from_texts(["cat"], language="en", min_df=1, max_df=1.0)
     first, second = documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {}, 3)
-    assert first.times is None
-    assert second.times.astype(str).tolist() == ["2021-01-01T00:00:00.000000"] * 2
+    assert first.times.astype(str).tolist() == ["2021-01-01T00:00:00.000000", "NaT", "NaT"]
+    assert second.times.astype(str).tolist() == ["NaT", "NaT"]
+    assert (first.labels, second.labels) == (["pet", "", ""], ["", ""])
+    path.write_text(without * 4 + with_both)
+    with pytest.raises(InputError, match="from 3 on has a label, and none of the 3 before"):
+        list(documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {}, 3))
+    path.write_text(without * 4)
+    for optional in ([], ["timestamp"]):
+        parts = documents_of_file(str(path), [], corpus.tokenizer, {"day_first": True}, {}, 3, optional)
+        assert next(parts).times is None
+        if optional:
+            assert len(list(parts)) == 1
+        else:
+            with pytest.raises(InputError, match="`day_first=True` is for times, and no document has one"):
+                list(parts)
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,7 @@ def corpus_of_documents(
     first_row: int = 0,
     covariates: Mapping[str, FieldKind] | None = None,
     times: TimeReader | None = None,
+    known: Collection[str] = (),
 ) -> Corpus:
     """Turn documents that were read from a file into a corpus over the words of a fitted model.
 
@@ -256,22 +257,21 @@ def corpus_of_documents(
         first_row: the number of the first document, which is its id if it has no other.
         covariates: the covariates that the corpus gets, with the kinds that they have in the training documents.
         times: the reader of times that read those of the documents before; None makes one.
+        known: which of "label" and "timestamp" the corpus has.
 
     Raises:
         InputError: a document cannot be used.
     """
     counts = counts_of((document.text for document in documents), words, tokenizer)
     ids = [str(row) if each.id is None else each.id for row, each in enumerate(documents, first_row)]
-    labels = [document.label for document in documents]
-    written = [document.timestamp for document in documents]
     reader = times or TimeReader()
-    read_times(reader, written, first_row)
+    read_times(reader, [document.timestamp for document in documents], first_row)
     read = reader.finish()
     fields = Fields.of(
         len(documents),
         ids=ids,
-        labels=None if all(label is None for label in labels) else labels,
-        timestamps=None if all(time is None for time in written) else read,
+        labels=[document.label for document in documents] if "label" in known else None,
+        timestamps=read if "timestamp" in known else None,
         texts=[document.text for document in documents],
     )
     further = {}
@@ -398,8 +398,8 @@ def documents_of_file(
 ) -> Iterator[Corpus]:
     """Yield the documents of a file as corpora over the words of a model.
 
-    All of them have the same covariates: those of the training documents that the first documents have. A word among
-    numbers is an unknown value, and a warning names the first one.
+    All of them have the same fields: those that the first corpus has, and of the covariates those of the training
+    documents. A word among numbers is an unknown value, and a warning names the first one.
 
     Args:
         source: the file, several of them, or "-" for standard input.
@@ -410,7 +410,8 @@ def documents_of_file(
         optional: the options that may not suit the file, as `documents_in` takes them.
 
     Raises:
-        InputError: the file cannot be read, or a document cannot be used.
+        InputError: the file cannot be read, or a document cannot be used; a label or a time occurs first after the
+            first corpus; or the options of reading are for times, and there are none.
     """
     known = {name: kind for name, kind in fields.items() if name not in _NO_COVARIATES}
     options = ReadOptions(**reading)
@@ -422,10 +423,19 @@ def documents_of_file(
     times = TimeReader(options.day_first, options.date_format)
     n_done = 0
     warned: set[str] = set()
+    has: set[str] = set()
     while chunk := list(islice(documents, at_once)):
         if n_done == 0:
             present = {name for document in chunk for name in document.covariates or ()}
             known = {name: kind for name, kind in known.items() if name in present}
+        found = {name for name in ("label", "timestamp") if any(getattr(each, name) is not None for each in chunk)}
+        if n_done == 0:
+            has = found
+        for name in sorted(found - has):
+            raise InputError(
+                f"a document from {n_done} on has a {name}, and none of the {n_done:,} before has one, which are done "
+                f"without; put a document with a {name} first"
+            )
         for name in [name for name, kind in known.items() if not isinstance(kind, tuple) and name not in warned]:
             if (row := _first_word(chunk, name)) is not None:
                 warned.add(name)
@@ -434,8 +444,10 @@ def documents_of_file(
                     "values are taken as unknown",
                     name, brief((chunk[row].covariates or {})[name]), n_done + row,
                 )  # fmt: skip
-        yield corpus_of_documents(chunk, words, tokenizer, n_done, known, times)
+        yield corpus_of_documents(chunk, words, tokenizer, n_done, known, times, has)
         n_done += len(chunk)
+    if "timestamp" not in (*has, *optional):
+        times.require_none_given()
 
 
 def _first_word(documents: Sequence[Document], name: str) -> int | None:
