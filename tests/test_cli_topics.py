@@ -211,6 +211,8 @@ def test_edits_of_two_people_are_joined(run, tmp_path):
     for edit, message in says.items():
         carl = file("carl", edit)
         refused("edit", run, "--edits", anna, "--edits", carl, "--out", tmp_path / "x", says=["anna.yaml", message])
+    carl = file("carl", "merge: [3]")
+    refused("edit", run, "--edits", carl, "--out", tmp_path / "x", says=["carl.yaml: merge names topic 3 alone"])
     carl = file("carl", "rename: {2: x}")
     refused(
         "edit", tmp_path / "c", "--edits", carl, "--out", tmp_path / "x", says=["the run and ", "topic 2 two names"]

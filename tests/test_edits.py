@@ -460,7 +460,7 @@ def test_a_damaged_edited_model_is_one_sentence(model, tmp_path):
     [
         ("merge: [1, 2]\n", "should have the entry 'edits', a list, and may have 'model'"),
         ("- merge: [1, 2]\n", "should contain names with values, such as edits: \\[{merge: "),
-        ("edits:\n- merge: [1, 1]\n", "bad.yaml: `merge` names topic 1 twice"),
+        ("edits:\n- merge: [1, 1]\n", "bad.yaml: merge names topic 1 twice"),
         ("edits: [\n", "line .* is not valid YAML"),
         ("edits:\n- rename: {1: a, 1: b}\n", "occurs a second time"),
     ],

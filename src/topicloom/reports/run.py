@@ -26,7 +26,7 @@ from ..errors import (
     TrainingDivergedError,
 )
 from ..files import atomic_directory, can_be_replaced, holds_corpus, link_or_copy, located, lock_directory, put_in_place
-from ..messages import counted, joined
+from ..messages import counted, joined, without_backquotes
 from ..models.base import Perplexity, TopicModel
 from ..models.inference import device_of
 from ..models.loading import load
@@ -434,7 +434,7 @@ def edited_topics(topics: Topics, paths: Sequence[Path], further: Iterable[Mappi
     try:
         return topics.apply([*whole, *edits])
     except InputError as error:
-        raise InputError(f"{joined(paths)}: {error}") from None
+        raise InputError(f"{joined(paths)}: {without_backquotes(str(error))}") from None
 
 
 def write_edited(

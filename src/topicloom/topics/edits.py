@@ -32,7 +32,7 @@ from ..display import printable
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file
 from ..files.content import DIGESTS, content_digest, read_yaml_or_toml
-from ..messages import brief, joined, nearest
+from ..messages import brief, joined, nearest, without_backquotes
 from ..settings import require_seed
 from ..text.strings import require_utf8
 
@@ -405,7 +405,7 @@ def read_edits(path: str | Path) -> EditsFile:
     try:
         return EditsFile(checked_edits(found["edits"]), None if fingerprint is None else str(fingerprint))
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {without_backquotes(str(error))}") from None  # no options of the command
 
 
 # Lists of edits of several people, who had the same topics before them.
