@@ -119,6 +119,7 @@ def test_trends_of_one_topic(folder, tmp_path):
     assert found["topic"] == 1
     refused("trends", folder / "run", "--topic", 7, says=["no topic 7"])
     refused("trends", folder / "run", "--out", out, says=["--overwrite"])
+    refused("trends", folder / "run", "--overwrite", says=["--overwrite replaces the file of --out; give that, too"])
     refused("trends", folder / "run", "--out", tmp_path / "x.doc", says=[".csv"])
 
 

@@ -394,7 +394,7 @@ def match(
 ) -> None:
     """Match the topics of a run with those of an older run, and show which ones are new or gone."""
     check_new(edits, overwrite)
-    check_table(out, overwrite)
+    check_table(out, overwrite and not (out is None and edits))
     mention_edits(run)
     from ..topics.matching import match as match_topics
     from ..topics.matching import warn_of_few_documents

@@ -427,6 +427,8 @@ def check_table(path: Path | None, overwrite: bool, excel: bool = False) -> None
 
         require_format(path, excel=excel)
         check_new(path, overwrite)
+    elif overwrite:
+        raise InputError("`overwrite` replaces the file of `out`; give that, too, or leave it out")
 
 
 def is_for_print(path: Path | None) -> bool:
