@@ -667,6 +667,17 @@ def document_of(record: Mapping[str, Any], given: Input, layout: Layout) -> Docu
     return _document(record, resolve_columns(layout.columns, record, given.name), given.name)
 
 
+class MissingColumnError(InputError):
+    """A file lacks a column. The arguments are this fact, and what to do."""
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
+
+    def advising(self, advice: str) -> MissingColumnError:
+        """Return the error with other advice."""
+        return MissingColumnError(self.args[0], advice)
+
+
 def resolve_columns(
     columns: Columns, present: Iterable[str], where: str, *, optional: bool = False, header: bool | None = None
 ) -> Columns:
@@ -680,7 +691,8 @@ def resolve_columns(
         header: whether the first line names the columns, for tables; the message about a missing column says so.
 
     Raises:
-        InputError: a column is missing.
+        MissingColumnError: a column is missing.
+        InputError: several columns have the name of one to read.
     """
     present = list(present)
 
@@ -705,7 +717,7 @@ def resolve_columns(
             advice += ", or give `header=False` if the first line is a document"
         elif header is False:
             found = f"without a header, its columns are {names}"
-        raise InputError(f"{where} has no column {name!r}; {found}; {advice}")
+        raise MissingColumnError(f"{where} has no column {name!r}; {found}", advice)
 
     found = {role: resolve(role, name) for role, name in columns.roles().items()}
     text = found.pop("text")

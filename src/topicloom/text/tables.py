@@ -20,6 +20,7 @@ from .records import (
     Document,
     Input,
     Layout,
+    MissingColumnError,
     as_string,
     opened,
     resolve_columns,
@@ -90,10 +91,10 @@ def _of_workbook(sheets: Sequence[Any], given: Input, layout: Layout) -> Iterato
     documents = _documents(rows, layout, where, "row")
     try:
         first = next(documents, None)
-    except InputError as error:  # the texts may be in another worksheet
-        if len(sheets) == 1 or "has no column" not in str(error):
+    except MissingColumnError as error:  # the texts may be in another worksheet
+        if len(sheets) == 1:
             raise
-        raise _advising(error, _others(sheets, sheet, layout)) from None
+        raise error.advising(_others(sheets, sheet, layout)) from None
     if first is None:
         if len(sheets) == 1:
             return
@@ -158,7 +159,7 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, given: Inp
     header = [*header, *further_fields]
     try:
         columns = resolve_columns(layout.columns, header, name, header=layout.header)
-    except InputError as error:
+    except MissingColumnError as error:
         raise _of_later_header(error, rows, layout, unit) from None
     place_of_text = header.index(columns.text)
     places = [None if column is None else header.index(column) for column in columns.of_documents()]
@@ -186,19 +187,16 @@ def _documents(rows: Iterator[tuple[int, list[str]]], layout: Layout, given: Inp
         yield Document(row[place_of_text], id, label, timestamp, covariates)
 
 
-def _of_later_header(error: InputError, rows: Iterator[tuple[int, list[str]]], layout: Layout, unit: str) -> InputError:
+def _of_later_header(
+    error: MissingColumnError, rows: Iterator[tuple[int, list[str]]], layout: Layout, unit: str
+) -> MissingColumnError:
     """Return the error about a missing column. If a title precedes the header, it names the row of the header."""
     wanted = {layout.columns.text, *layout.columns.asked()}
     later = next((number for number, row in islice(rows, _SAMPLE_LINES) if wanted <= set(row)), None)
     if later is None or not layout.header:
         return error
-    found = f"{unit} {later} has {'it' if len(wanted) == 1 else 'them'}, so remove what is above this {unit}"
-    return _advising(error, found)
-
-
-def _advising(missing: InputError, advice: str) -> InputError:
-    """Return the error about a missing column with this advice in place of its own."""
-    return InputError(f"{str(missing).partition('; name the column')[0]}; {advice}")
+    them = "it" if len(wanted) == 1 else "them"
+    return error.advising(f"{unit} {later} has {them}, so remove what is above this {unit}")
 
 
 def _advice_on_marks(row: list[str], layout: Layout) -> str:
