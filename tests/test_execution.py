@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import topicloom as tl
-from topicloom.nn.execution import _n_helpers, helper_threads, prefetched, run_jobs
+from topicloom.nn.execution import _n_helpers, helper_threads, prefetched, run_on_threads
 from topicloom.nn.sparse import product_log_likelihood
 from topicloom.training.batches import sparse_batch
 
@@ -30,11 +30,11 @@ def test_each_job_is_done_once(n_helpers: int) -> None:
         assert not torch.is_grad_enabled()
 
     with helper_threads(n_helpers):
-        run_jobs([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
+        run_on_threads([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
     assert done == Counter(range(20))
     assert len(names) <= 1 + n_helpers
     assert len(names) > 1 or not n_helpers
-    run_jobs([])
+    run_on_threads([])
 
 
 def test_jobs_write_to_tensors_of_inference_mode() -> None:
@@ -46,7 +46,7 @@ def test_jobs_write_to_tensors_of_inference_mode() -> None:
             part = found[number : number + 1]
             torch.add(part, 1, out=part)
 
-        run_jobs([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
+        run_on_threads([lambda number=number: job(number) for number in range(20)])  # type: ignore[misc]
     assert (found == 1).all()
 
 
@@ -59,7 +59,7 @@ def test_an_error_of_a_helper_is_raised() -> None:
             raise ValueError("in a helper")
 
     with helper_threads(1), pytest.raises(ValueError, match="in a helper"):
-        run_jobs([job] * 4)
+        run_on_threads([job] * 4)
 
 
 @pytest.mark.parametrize("n_helpers", [0, 1])

@@ -23,25 +23,21 @@ NAME_WORDS = 3
 NAME_CANDIDATES = 10  # of a topic's words, among which those of its name are
 
 
-def word_scores(
-    topic_word: Array, word_counts: Array, relevance: float | None = None, shrinkage: float | None = None
-) -> Array:
+def word_scores(topic_word: Array, word_counts: Array, relevance: float | None = None) -> Array:
     """Score each word for each topic: relevance * log p(w|k) + (1 - relevance) * log (p(w|k) / p(w)).
 
     Args:
         topic_word: (K, V), rows sum to 1.
         word_counts: (V,) tokens of each word in the training corpus.
         relevance: 1 ranks by probability and 0 by lift; Sievert & Shirley (2014, equation 1) recommend 0.6. None is the
-            package's rule, a relevance of 0.5 with a shrinkage of 50.
-        shrinkage: the tokens added to each word's count before p(w) is computed, so that the lift of a rare word has
-            little effect. None is 1. Without a relevance it is ignored.
+            package's rule, a relevance of 0.5, and 50 tokens more of each word in p(w), so that the lift of a rare word
+            has little effect.
 
     Returns:
         (K, V) scores; the best word has the highest.
     """
-    if relevance is None:
-        relevance, shrinkage = DEFAULT_RELEVANCE, DEFAULT_SHRINKAGE
-    smoothed = word_counts + (1.0 if shrinkage is None else shrinkage)
+    smoothed = word_counts + (DEFAULT_SHRINKAGE if relevance is None else 1.0)
+    relevance = DEFAULT_RELEVANCE if relevance is None else relevance
     scores: Array = np.log(topic_word + 1e-12) - (1 - relevance) * np.log(smoothed / smoothed.sum())
     return scores
 

@@ -144,7 +144,7 @@ def helper_threads(n: int) -> Iterator[None]:
         _n_helpers.reset(token)
 
 
-def run_jobs(jobs: Sequence[Callable[[], object]]) -> None:
+def run_on_threads(jobs: Sequence[Callable[[], object]]) -> None:
     """Do each of the jobs once, in any order and without gradients, on this thread and its helpers.
 
     Args:

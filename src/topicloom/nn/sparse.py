@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .execution import arrays_of, compiled_for, run_jobs
+from .execution import arrays_of, compiled_for, run_on_threads
 
 Array = np.ndarray[Any, Any]
 
@@ -471,7 +471,7 @@ class _ProductLogLikelihood(torch.autograd.Function):
 
         step = max(1, _CACHED_NUMBERS // len(weight)) if theta.device.type == "cpu" else max(1, len(theta))
         blocks = [slice(start, start + step) for start in range(0, len(theta), step)]
-        run_jobs(
+        run_on_threads(
             [
                 lambda: scores.append(counts.sampled_product(theta, weight)),
                 *(partial(normalise, rows) for rows in blocks),
@@ -500,7 +500,7 @@ class _ProductLogLikelihood(torch.autograd.Function):
         def word_product(rows: slice) -> None:
             torch.mm(exponentials[:, rows].mT, weighted, out=of_words[rows])
 
-        run_jobs(
+        run_on_threads(
             [
                 lambda: weight_grad.copy_(counts.transposed_times(observed, theta)),
                 lambda: theta_grad.copy_(counts.times(observed, weight)),

@@ -29,7 +29,7 @@ from ...nn.execution import (
     arrays_of,
     compiled,
     logarithm,
-    run_jobs,
+    run_on_threads,
 )
 from ...nn.sparse import SparseCounts, document_pieces, rows_at_once
 
@@ -364,7 +364,7 @@ def in_halves(
         count(0, 0, documents.n_docs, word_topics)
         return
     middle, others = _middle(documents), torch.zeros_like(word_topics)  # (V, K)
-    run_jobs([partial(count, 0, 0, middle, word_topics), partial(count, 1, middle, documents.n_docs, others)])
+    run_on_threads([partial(count, 0, 0, middle, word_topics), partial(count, 1, middle, documents.n_docs, others)])
     word_topics += others
 
 
@@ -579,7 +579,7 @@ def expected_counts(documents: SparseCounts, beta_t: Tensor, alpha: Tensor, star
         loop(_InferenceArrays(*arrays_of(*parts)), topics, steps, counts[first:last].numpy())
 
     middle = _middle(documents)
-    run_jobs([partial(count, 0, middle), partial(count, middle, documents.n_docs)])
+    run_on_threads([partial(count, 0, middle), partial(count, middle, documents.n_docs)])
     return counts
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ...distributed import current
-from ...nn.execution import run_jobs
+from ...nn.execution import run_on_threads
 from ...nn.posteriors import kl_dirichlet
 from ...nn.sparse import TINY, Batch, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
@@ -259,7 +259,7 @@ def _all_of(function: Callable[[int], _Addition], n: int) -> list[_Addition]:
     def store(number: int) -> None:
         found[number] = function(number)
 
-    run_jobs([partial(store, number) for number in range(n)])
+    run_on_threads([partial(store, number) for number in range(n)])
     return [found[number] for number in range(n)]
 
 
