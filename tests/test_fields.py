@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -352,3 +353,11 @@ def test_categories_are_indexed_and_compared_like_a_list():
 def test_bytes_are_no_strings(given):
     with pytest.raises(InputError, match=r"of document [01] is .*b'[ab]'.*, which is bytes; decode it"):
         Fields.of(2, **given)
+
+
+def test_decimals_are_numbers():
+    prices = [Decimal("1.50"), None, Decimal("2.25")]
+    found = Fields.of(3, covariates={"price": prices}).covariates["price"]
+    np.testing.assert_array_equal(found, [1.5, np.nan, 2.25])
+    codes = Fields.of(2, covariates={"code": [Decimal(2**53 + 1), Decimal(3)]}).covariates["code"]
+    assert list(codes) == ["9007199254740993", "3"]  # float64 cannot hold the first

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from os import PathLike
 from typing import Any, SupportsIndex, TypeAlias, overload
 
@@ -83,7 +84,7 @@ def as_number(value: Any) -> float | None:
     """Return the number that a value is or spells, NaN for a missing value or a mark of one, and None for words."""
     if is_missing(value) or is_mark(value):
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number | Decimal):
         return None
     if isinstance(value, str) and "_" in value:  # 2020_10 is a code, which Python would read as 202010
         return None
@@ -99,7 +100,7 @@ def _is_exact(value: Any, number: float) -> bool:
     if (abs(number) < _EXACT and number != 0) or math.isnan(number):
         return True
     if not isinstance(value, str):
-        return math.isinf(number) or int(value) == int(number) if isinstance(value, int | np.integer) else True
+        return not isinstance(value, int | np.integer | Decimal) or math.isinf(number) or int(value) == int(number)
     spelled = value.strip()
     if math.isinf(number):
         return not any(map(str.isdigit, spelled))  # inf, and not 1e400
