@@ -433,6 +433,19 @@ def test_tables_of_documents_have_the_covariates(tmp_path):
     assert read["year"].to_pylist() == covariates["year"]
 
 
+def test_tables_keep_the_fractions_of_seconds(tmp_path):
+    times = ["2024-05-01T10:00:00.250", "2024-05-01T10:00:00.000001", "2024-05-01T10:00:00", None] * 8
+    corpus = Corpus.from_texts(TEXTS, language="en", min_df=4, max_df=1.0, timestamps=times)
+    model = tl.LDA(n_topics=2, epochs=2, random_state=0).fit(corpus)
+    write_documents(tmp_path / "d.csv", [model.infer(corpus)], model)
+    with (tmp_path / "d.csv").open(encoding="utf-8", newline="") as file:
+        written = [row["timestamp"] or None for row in csv.DictReader(file)]
+    assert written == tl.Topics(model, corpus).document_table()["time"]
+    assert written[2:4] == times[2:4]
+    expected = np.array(times, "datetime64[us]")
+    np.testing.assert_array_equal(np.array(written, "datetime64[us]"), expected)
+
+
 @pytest.mark.parametrize("excel", [False, True])
 def test_csv_keeps_line_breaks_of_every_kind(excel, tmp_path):
     labels = ["old\rMac", "Windows\r\nline", "Unix\nline", "none"] * 8

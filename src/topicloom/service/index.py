@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, repeat
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from ..errors import InputError
 from ..files import atomic_file
 from ..text.languages import UNSPACED
 from ..text.strings import normalise
+from ..topics.table import written_times
 
 # Texts and queries as words of the full-text index
 #
@@ -354,10 +355,9 @@ def _mark(digest: str) -> str:
 
 
 def _rows(corpus: Corpus) -> Iterator[tuple[int, str, str | None, str | None, str | None]]:
-    times = None if corpus.times is None else np.datetime_as_string(corpus.times, "s").tolist()
-    for row, id in enumerate(corpus.ids):
+    times = repeat(None) if corpus.times is None else written_times(corpus.times)
+    for row, (id, moment) in enumerate(zip(corpus.ids, times, strict=False)):
         label = corpus.labels[row] or None if corpus.labels is not None else None
-        moment = times[row] if times is not None and times[row] != "NaT" else None
         yield row, id, label, moment, None if corpus.texts is None else corpus.texts[row]
 
 

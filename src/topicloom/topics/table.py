@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ..display import as_cell, as_text, html_table
 from ..errors import InputError, MissingExtraError, SettingError
@@ -488,7 +489,7 @@ def document_table(documents: DocumentTopics, *, texts: bool = False) -> Table:
     known: dict[str, Sequence[Any] | None] = {
         "id": documents.ids,
         "label": documents.labels,
-        "time": None if documents.times is None else [_iso(time) for time in documents.times],
+        "time": None if documents.times is None else written_times(documents.times),
         "topic": main,
         "share": [None if k is None else float(row[k]) for k, row in zip(main, documents.theta, strict=True)],
     }
@@ -498,8 +499,10 @@ def document_table(documents: DocumentTopics, *, texts: bool = False) -> Table:
     return Table({name: plain_column(column) for name, column in columns.items()}, "Topics of the documents")
 
 
-def _iso(time: np.datetime64) -> str | None:
-    return None if np.isnat(time) else str(np.datetime_as_string(time, "s"))
+def written_times(times: npt.NDArray[np.datetime64]) -> list[str | None]:
+    """Return times to the second, such as 2021-05-03T10:00:00, with fractions where they have some; None for NaT."""
+    written = np.datetime_as_string(times, "us").tolist()
+    return [None if time == "NaT" else time.removesuffix(".000000") for time in written]
 
 
 def describe(
@@ -597,11 +600,10 @@ class _Rows:
     def columns(self, part: DocumentTopics) -> dict[str, Any]:
         """Return a list of values for each column but the shares, and a covariate as it is."""
         main = part.main_topics
-        times = None if part.times is None else np.datetime_as_string(part.times, "s").tolist()
         known: dict[str, Sequence[Any] | None] = {
             "id": part.ids,
             "label": part.labels,
-            "timestamp": None if times is None else ["" if time == "NaT" else time for time in times],
+            "timestamp": None if part.times is None else [time or "" for time in written_times(part.times)],
             "topic": main,
             "topic_name": self.names and ["" if topic is None else self.names[topic] for topic in main],
             "topic_words": ["" if topic is None else self.words[topic] for topic in main],
