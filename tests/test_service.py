@@ -691,6 +691,33 @@ def test_edits_from_elsewhere_are_not_overwritten(run, tmp_path):
     other.close()
 
 
+def test_edits_from_elsewhere_are_shown(run, tmp_path, caplog):
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    one, other = Live.open(copy), Live.open(copy)
+
+    def name(response):
+        assert response.status_code == 200, response.text
+        return response.json()["topics"][0]["name"]
+
+    with TestClient(make_app(one), base_url="http://localhost") as client:
+        before = client.get("/api/topics").json()
+        version = other.edit([{"rename": {0: "theirs"}}], None, False)["version"]
+        inferred = client.post("/api/infer", json={"texts": ["x"]}).json()
+        assert (inferred["version"], name(client.get("/api/topics"))) == (version, "theirs")
+        assert client.get("/api/topics", headers={"If-Match": before["version"]}).status_code == 412
+        other.edit([{"rename": {0: "again"}}], None, False)
+        assert client.get("/").status_code == 200
+        assert one.topics()["topics"][0]["name"] == "again"
+        (copy / "edits.yaml").write_text("edits: no list\n")
+        for _ in range(2):
+            assert name(client.get("/api/topics")) == "again"
+        assert caplog.text.count("shown without the edits that were stored last") == 1
+        (copy / "edits.yaml").unlink()
+        assert client.get("/api/topics").json() == before
+    one.close()
+    other.close()
+
+
 @pytest.mark.parametrize(
     ("edits", "message"),
     [

@@ -1,9 +1,11 @@
 """Files and directories: written whole or not at all, by one process at a time; JSON, lists of lines, checksums."""
 
 from .content import (
+    FileIdentity,
     as_path,
     check_digests,
     file_digest,
+    file_identity,
     holds_corpus,
     holds_model,
     holds_stopped_run,
@@ -33,12 +35,14 @@ from .writing import (
 )
 
 __all__ = [
+    "FileIdentity",
     "as_path",
     "atomic_directory",
     "atomic_file",
     "can_be_replaced",
     "check_digests",
     "file_digest",
+    "file_identity",
     "full_disk_names",
     "holds_corpus",
     "holds_model",

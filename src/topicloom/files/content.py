@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from ..errors import InputError, SavedFileError, SettingError
 from .writing import atomic_file
@@ -249,19 +249,23 @@ def read_whole(manifests: Iterable[Path], read: Callable[[], T]) -> T:
     """
     paths = list(manifests)
     for _ in range(_MAX_RETRIES):
-        before = [_identity(path) for path in paths]
+        before = [file_identity(path) for path in paths]
         try:
             found = read()
         except Exception:
-            if [_identity(path) for path in paths] == before:
+            if [file_identity(path) for path in paths] == before:
                 raise
             continue
-        if [_identity(path) for path in paths] == before:
+        if [file_identity(path) for path in paths] == before:
             return found
     return read()
 
 
-def _identity(path: Path) -> tuple[int, int, int] | None:
+FileIdentity: TypeAlias = tuple[int, int, int]
+
+
+def file_identity(path: Path) -> FileIdentity | None:
+    """Return what differs once a file was replaced or written again; None if there is none."""
     try:
         about = path.stat()
     except OSError:

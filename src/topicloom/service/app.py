@@ -378,6 +378,13 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         if if_match is not None and live.state.version not in _versions(if_match):
             raise HTTPException(412, "the topics were edited in the meantime; load them again")
 
+    async def read_edits(request: Request) -> None:
+        """Show what another service has edited. Further edits were made for other topics, and are refused instead."""
+        path = request.scope["route"].path
+        is_edit = (request.method, path) == ("POST", "/api/edits")
+        if (path == "/" or path.startswith("/api/")) and not is_edit and live.is_stale:
+            await asyncio.get_running_loop().run_in_executor(threads, live.refresh)
+
     async def check_parameters(request: Request) -> None:
         route = request.scope["route"]
         known = [field.alias for field in route.dependant.query_params]
@@ -410,7 +417,7 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(check_version), Depends(check_parameters)],
+        dependencies=[Depends(read_edits), Depends(check_version), Depends(check_parameters)],
         responses=_PROBLEMS,
     )
     _add_errors(app)

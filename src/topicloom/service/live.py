@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ..corpus import Corpus
 from ..corpus.fields import Fields
 from ..errors import InputError, ModelFileError
-from ..files import file_digest, lock_directory, plain_file
+from ..files import FileIdentity, file_digest, file_identity, lock_directory, plain_file
 from ..text import AnyTokenizer
 from ..text.counting import counts_of
 from ..topics.document_topics import DocumentTopics
@@ -344,6 +344,7 @@ class Live:
         self._temporary = temporary
         self._editing = threading.Lock()
         self._stored: str | None = None  # the digest of edits.yaml when this service last read or wrote it
+        self._seen: FileIdentity | None = None  # the file of this name that it last looked at
 
     @classmethod
     def open(
@@ -404,10 +405,31 @@ class Live:
         return self
 
     def _read_edits(self) -> None:
-        stored = _digest_of_edits(self.run)
+        self._seen, stored = file_identity(self.run / EDITS), _digest_of_edits(self.run)
         topics = stored_edits(self.run, self.start.topics)
         self.state = self.start if topics is self.start.topics else ServedState(topics)
         self._stored = stored
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether another service, or a person, has changed the file of edits."""
+        return file_identity(self.run / EDITS) != self._seen
+
+    def refresh(self) -> None:
+        """Apply the edits that the file has by now.
+
+        The topics stay as they are if it cannot be read, or if another run is in the directory.
+        """
+        with self._editing:
+            seen = file_identity(self.run / EDITS)
+            if seen == self._seen:
+                return
+            if _digest_of_model(self.run) == self._model and _digest_of_edits(self.run) != self._stored:
+                try:
+                    self._read_edits()
+                except InputError as error:
+                    logger.warning("the topics are shown without the edits that were stored last: %s", error)
+            self._seen = seen
 
     def close(self) -> None:
         """Close the index."""
@@ -585,7 +607,7 @@ class Live:
             if (n_edits := len(topics.edits)) > self.limits.edits:
                 raise InputError(f"there would be {n_edits:,} edits; at most {self.limits.edits:,} are stored")
             store_edits(self.run, topics)
-            self._stored = _digest_of_edits(self.run)
+            self._seen, self._stored = file_identity(self.run / EDITS), _digest_of_edits(self.run)
             self.state = ServedState(topics)
         return self.edits()
 
