@@ -22,7 +22,7 @@ import scipy.sparse as sp
 import topicloom as tl
 from topicloom.corpus import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
-from topicloom.topics.export import document_coordinates, unique_names
+from topicloom.topics.export import document_coordinates, pyldavis_data, unique_names
 from topicloom.topics.hierarchy import distributional_vectors, free_names, nearest_of
 from topicloom.topics.table import Table, describe, write_documents, write_topics
 
@@ -242,6 +242,13 @@ def test_a_table_without_rows(tmp_path):
     assert (len(empty), empty.to_dicts(), repr(empty)) == (0, [], "a  b")
     for kind in (".csv", ".parquet", ".tex", ".md", ".html", ".xlsx"):
         empty.save(tmp_path / f"empty{kind}")
+
+
+def test_pyldavis_counts_many_tokens_exactly():
+    n_docs, count = 40, 1_000_001  # float32 holds each count, and not their sum
+    corpus = Corpus.from_counts(np.full((n_docs, 2), [[count, 1]]), ["often", "once"])
+    data = pyldavis_data(np.full((2, 2), 0.5), corpus.vocabulary, corpus, np.full((n_docs, 2), 0.5))
+    assert data["term_frequency"].tolist() == [n_docs * count, n_docs]
 
 
 def test_pyldavis(view):

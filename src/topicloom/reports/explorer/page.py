@@ -241,7 +241,7 @@ def _core_part(
         "n_empty": int(documents.empty.sum()),
         "n_shown": n_shown,
         "n_words": len(topics.vocabulary),
-        "n_tokens": int(corpus.counts.sum()),
+        "n_tokens": corpus.n_tokens,
         "palette": [topic_colours(topics.n_topics), topic_colours(topics.n_topics, on_dark=True)],
         "names": topics.names,
         "sentences": sentences if any(sentences := topics.sentences) else [],
