@@ -21,8 +21,8 @@ import pytest
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused, shown, table
 from topicloom.errors import InputError, SettingError
-from topicloom.text import read, records
-from topicloom.text.pieces import runs_of_tokens, sentences
+from topicloom.text import Document, read, records
+from topicloom.text.pieces import pieces_of, runs_of_tokens, sentences
 from topicloom.topics.document_topics import sum_by_parent, sums_by_parent
 
 
@@ -664,6 +664,23 @@ def test_shares_of_parents_are_means_weighted_by_tokens():
         sum_by_parent(found, [1, 2, 3])
     with pytest.raises(InputError, match="no covariate 'parent', which names the text"):
         sum_by_parent(model.infer(counts), counts.sum(axis=1))
+
+
+def test_texts_with_the_same_id_stay_apart():
+    model = tl.LDA(2, epochs=2, random_state=0).fit(["cat dog", "rain sun"] * 10)
+    documents = [Document("Cat. Dog dog.", "a"), Document("Rain. Sun. Rain.", "a"), Document("", "a")]
+    pieces = list(pieces_of(documents, sentences))
+    parents = {"parent": [piece.covariates["parent"] for piece in pieces]}
+    options = {"language": "en", "min_df": 1, "max_df": 1.0, "stop_words": "none"}
+    corpus = tl.Corpus.from_texts(
+        [piece.text for piece in pieces], ids=[piece.id for piece in pieces], covariates=parents, **options
+    )
+    found, n_tokens = model.infer(corpus), corpus.counts.sum(axis=1)
+    expected = [np.average(found.theta[rows], axis=0, weights=n_tokens[rows]) for rows in (slice(2), slice(2, 5))]
+    for size in (1, 2, 3, 6):
+        parts = list(sums_by_parent((found[at : at + size], n_tokens[at : at + size]) for at in range(0, 6, size)))
+        assert [id for part in parts for id in part.ids] == ["a", "a", "a"]
+        np.testing.assert_allclose(np.concatenate([part.theta for part in parts])[:2], expected, rtol=1e-5)
 
 
 def test_parents_may_continue_in_the_next_part():

@@ -551,6 +551,11 @@ def test_quantiles_of_few_numbers(values, groups, names):
 
 
 def test_names_of_quantiles_have_the_digits_that_tell_them_apart():
+    codes, names = quantile_groups(np.array([121.473701, 121.473702, 5, 1e20, 1e20 + 20000]), 12)
+    assert (codes.tolist(), [float(name) for name in names]) == (
+        [1, 2, 0, 3, 4],
+        [5, 121.473701, 121.473702, 1e20, 1e20 + 20000],
+    )
     _, names = quantile_groups(1_000_000.0 + np.arange(40), 4)
     assert names == [f"10000{first:02d} to 10000{first + 9:02d}" for first in (0, 10, 20, 30)]
     _, names = quantile_groups(1e5 + np.arange(40) / 1000, 4)

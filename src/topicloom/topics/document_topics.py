@@ -115,7 +115,8 @@ def sum_by_parent(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> DocumentTo
     covariates are those of its first piece.
 
     Args:
-        pieces: the pieces, with the covariate `parent`. Pieces of a text come one after another.
+        pieces: the pieces, with the covariate `parent`. Pieces of a text come one after another. An id such as
+            `parent#1` begins the next text, also one with the same id.
         n_tokens: (n_docs,) how many tokens of each piece the model knows.
 
     Raises:
@@ -154,7 +155,7 @@ def sums_by_parent(parts: Iterable[tuple[DocumentTopics, npt.ArrayLike]]) -> Ite
         dtype = pieces.theta.dtype
         if last is not None:
             before, total = last
-            if before.ids[0] == sums.ids[0]:
+            if before.ids[0] == sums.ids[0] and not _first_pieces(pieces[:1])[0]:
                 theta = np.where(total > 0, before.theta, 0) + np.where(totals[:1] > 0, sums.theta[:1], 0)
                 total = total + totals[:1]
                 last = replace(before, theta=theta if total[0] > 0 else before.theta, empty=total == 0), total
@@ -185,7 +186,9 @@ def _sums(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> tuple[DocumentTopi
             f"the documents have no covariate {PARENT!r}, which names the text that each is from; read them with "
             "`split_texts`"
         )
-    starts = [0, *(np.flatnonzero(np.diff(column.codes)) + 1).tolist()] if len(pieces) else []
+    begins = _first_pieces(pieces) | (np.diff(column.codes, prepend=column.codes[:1]) != 0)
+    begins[:1] = True
+    starts = np.flatnonzero(begins).tolist()
     weights = np.where(pieces.empty, 0.0, weights)
     totals = np.add.reduceat(weights, starts) if starts else weights
     theta = np.add.reduceat(weights[:, None] * pieces.theta, starts) if starts else pieces.theta
@@ -199,6 +202,12 @@ def _sums(pieces: DocumentTopics, n_tokens: npt.ArrayLike) -> tuple[DocumentTopi
         covariates=covariates,
     )  # fmt: skip
     return DocumentTopics(theta.astype(np.float64), totals == 0, fields), totals
+
+
+def _first_pieces(pieces: DocumentTopics) -> npt.NDArray[np.bool_]:
+    """Return which pieces are the first of their text by their ids, (n_docs,), as two texts may have the same id."""
+    parents = pieces.fields.covariates[PARENT]
+    return np.array([id == f"{parent}#1" for id, parent in zip(pieces.ids, parents, strict=True)], np.bool_)
 
 
 def _means(sums: DocumentTopics, totals: npt.NDArray[np.float64], dtype: npt.DTypeLike) -> DocumentTopics:

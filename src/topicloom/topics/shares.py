@@ -631,13 +631,20 @@ def quantile_groups(values: Array, n_groups: int = 4) -> tuple[npt.NDArray[np.in
     distinct = np.unique(values[known])
     if len(distinct) <= n_groups:
         codes[known] = np.searchsorted(distinct, values[known])
-        return codes, [_written(value, 6) for value in distinct]
+        digits = _digits(distinct.tolist())
+        return codes, [_written(value, digits) for value in distinct.tolist()]
     inner = np.unique(np.quantile(values[known], np.arange(1, n_groups) / n_groups))
     codes[known] = np.unique(np.searchsorted(inner, values[known], side="left"), return_inverse=True)[1]
     members = [values[codes == group] for group in range(codes.max() + 1)]
-    digits = next((d for d in (4, 6, 9) if len({_written(m.max(), d) for m in members}) == len(members)), 17)
+    digits = _digits([m.max() for m in members], least=4)
     ends = [(_written(m.min(), digits), _written(m.max(), digits)) for m in members]
     return codes, [low if low == high else f"{low} to {high}" for low, high in ends]
+
+
+def _digits(values: Sequence[float], least: int = 6) -> int:
+    """Return with how many significant digits different numbers are written differently."""
+    choices = [digits for digits in (4, 6, 9) if digits >= least]
+    return next((digits for digits in choices if len({_written(v, digits) for v in values}) == len(values)), 17)
 
 
 def _written(value: float, digits: int) -> str:
