@@ -195,6 +195,9 @@ def test_all_parts_of_a_file_have_the_same_fields(tmp_path):
     path.write_text(without * 4 + with_both)
     with pytest.raises(InputError, match="from 3 on has a label, and none of the 3 before"):
         list(documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {}, 3))
+    path.write_text(without * 4 + '{"text": "cat", "price": 5}\n')
+    with pytest.raises(InputError, match="from 3 on has a value of 'price', and none of the 3 before"):
+        list(documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {"price": 1}, 3))
     path.write_text(without * 4)
     for optional in ([], ["timestamp"]):
         parts = documents_of_file(str(path), [], corpus.tokenizer, {"day_first": True}, {}, 3, optional)

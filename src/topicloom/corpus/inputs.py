@@ -424,17 +424,17 @@ def documents_of_file(
     n_done = 0
     warned: set[str] = set()
     has: set[str] = set()
+    wanted = set(known)
     while chunk := list(islice(documents, at_once)):
-        if n_done == 0:
-            present = {name for document in chunk for name in document.covariates or ()}
-            known = {name: kind for name, kind in known.items() if name in present}
+        present = {name for document in chunk for name in document.covariates or ()}
         found = {name for name in ("label", "timestamp") if any(getattr(each, name) is not None for each in chunk)}
         if n_done == 0:
-            has = found
-        for name in sorted(found - has):
+            has, known = found, {name: kind for name, kind in known.items() if name in present}
+        new = [*sorted(found - has), *(f"value of {name!r}" for name in sorted(present & wanted - known.keys()))]
+        if new:
             raise InputError(
-                f"a document from {n_done} on has a {name}, and none of the {n_done:,} before has one, which are done "
-                f"without; put a document with a {name} first"
+                f"a document from {n_done} on has a {new[0]}, and none of the {n_done:,} before has one, which are "
+                f"done without; put a document with a {new[0]} first"
             )
         for name in [name for name, kind in known.items() if not isinstance(kind, tuple) and name not in warned]:
             if (row := _first_word(chunk, name)) is not None:
