@@ -466,6 +466,8 @@ def test_yaml_is_of_this_century(tmp_path):
     assert read_yaml_or_toml(tmp_path / "c.yaml") == {
         "a": 1e-3, "b": "no", "c": None, "d": "true", "e": True, "f": -3, "g": "2020-01-01", "h": {3: ["x"]}
     }  # fmt: skip
+    (tmp_path / "c.yaml").write_text("codes: [007, 0, 10, 1.0, 1.50, .5, 5., 1e5, 00.5, -01]\n")
+    assert read_yaml_or_toml(tmp_path / "c.yaml")["codes"] == ["007", 0, 10, 1.0, 1.5, 0.5, 5.0, 1e5, 0.5, "-01"]
     (tmp_path / "c.yaml").write_text("")
     assert read_yaml_or_toml(tmp_path / "c.yaml") == {}
 

@@ -279,8 +279,8 @@ def file_identity(path: Path) -> FileIdentity | None:
 def read_yaml_or_toml(path: Path, example: str = "model: gsm") -> dict[str, Any]:
     """Return the names and values in a .toml, .yaml or .yml file.
 
-    YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian). An alias
-    may stand for a single value only.
+    YAML is read by the core schema of version 1.2, in which 1e-3 is a number and `no` is a string (Norwegian); so is a
+    whole number with zeros before it, such as the code 007. An alias may stand for a single value only.
 
     Args:
         path: the file.
@@ -363,7 +363,7 @@ def _yaml_loader() -> Any:
         ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
         ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
         ("int", r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
-        ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+        ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", list("-+.0123456789")),
     ):
         Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(f"^(?:{pattern})$"), first)
     return Loader
