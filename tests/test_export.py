@@ -6,6 +6,7 @@ import csv
 import gc
 import io
 import json
+import math
 import re
 import sys
 from dataclasses import replace
@@ -107,6 +108,26 @@ def test_markdown_escapes():
     assert prices.to_markdown() == (
         "Table: Shares by a\\_b in $ for each K\n\n| K | text |\n| ---: | --- |\n| 2 | the $K$-theory |\n"
     )
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv", "a.xlsx"])
+def test_numbers_that_are_not_finite_stay_readable(name, tmp_path):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    path = tmp_path / name
+    Table({"n": [math.inf, -math.inf, np.float64("inf"), math.nan, 1.5]}).save(path)
+    text = "" if name == "a.xlsx" else path.read_text(encoding="utf-8")
+    if name == "a.xlsx":
+        found = [cell.value for cell in openpyxl.load_workbook(path).active["A"][1:]]
+    elif name == "a.csv":
+        found = [row["n"] or None for row in csv.DictReader(io.StringIO(text))]
+    else:
+        lines = [text] if name == "a.json" else text.splitlines()
+        rows = [json.loads(line, parse_constant=refuse) for line in lines]
+        found = [row["n"] for row in (rows[0] if name == "a.json" else rows)]
+    assert found[:3] == ["inf", "-inf", "inf"]
+    assert [value and float(value) for value in found[-1:]] == [1.5]
 
 
 def test_latex_escapes():

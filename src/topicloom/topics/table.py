@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -160,7 +161,7 @@ class Table:
         return html_table(list(self.columns), [list(row.values()) for row in self.rows()], self.title)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the rows as values for JSON; a date is written as 2021-05-03."""
+        """Return the rows as values for JSON; a date is written as 2021-05-03, and infinity as the text inf."""
         return [{name: _plain(value) for name, value in row.items()} for row in self.rows()]
 
     def to_pandas(self) -> Any:
@@ -387,8 +388,8 @@ def as_text_cell(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, float) and value != value:
-        return None
+    if isinstance(value, float) and not math.isfinite(value):  # JSON and workbooks have no such numbers
+        return None if math.isnan(value) else str(float(value))
     return list(value) if isinstance(value, tuple) else value
 
 
