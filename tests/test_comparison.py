@@ -466,6 +466,30 @@ def test_texts_whose_tokens_are_not_known_without_help(kind):
     assert ("c_v" in found.measures) == (kind == "own tokenizer")
 
 
+def test_coherence_is_counted_in_a_reference_of_your_own(tmp_path):
+    """For lists of tokens, whose order a comparison does not keep; gensim counts C_v in the same reference."""
+    models = pytest.importorskip("gensim.models")
+    dictionaries = pytest.importorskip("gensim.corpora")
+    tokens = [text.split() for text in WORDS]
+    reference = [*(each[::-1] for each in tokens[:30]), ["cat", "bank", "unseen"], []]
+    corpus = Corpus.from_texts(tokens, min_df=1, max_df=1.0)
+    assert "c_v" not in compare(corpus, QUICK[1:], 2, 1).measures
+    found = compare(corpus, QUICK[1:], 2, 2, reference=reference, out=tmp_path, n_jobs=2)
+    assert not found.failed
+    for row in found.rows:
+        words = dictionaries.Dictionary(reference)
+        gensim = models.CoherenceModel(
+            topics=row["words"], texts=reference, dictionary=words, coherence="c_v", topn=10, processes=1
+        )
+        assert row["measures"]["test"]["c_v"] == pytest.approx(gensim.get_coherence(), abs=1e-9)
+    with pytest.raises(InputError, match="another reference"):
+        compare(corpus, QUICK[1:], 2, 1, reference=reference[:-1], out=tmp_path)
+    with pytest.raises(InputError, match="another reference"):
+        compare(corpus, QUICK[1:], 2, 1, out=tmp_path)
+    kept = compare(corpus, QUICK[1:], 2, 1, reference=metrics.Reference.from_tokens(reference), out=tmp_path)
+    assert kept.rows[0]["measures"]["test"]["c_v"] == found.rows[0]["measures"]["test"]["c_v"]
+
+
 def test_what_fit_takes_is_taken():
     found = compare(WORDS, [LDA(epochs=1)], 2, 1)
     assert found.models == ["lda"]

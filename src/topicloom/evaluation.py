@@ -77,10 +77,16 @@ class Documents:
 
 
 class GivenReference:
-    """A `metrics.Reference` that the user made, with a name."""
+    """A `metrics.Reference` that the user made, with a name.
+
+    Attributes:
+        order_unknown: a sentence that says why the order of the words is not known; None if it is known.
+    """
 
     def __init__(self, reference: Reference) -> None:
         self.name = reference.name or "the reference"
+        why = None if reference.ordered else f"the order of words is not known, because {self.name} has only counts"
+        self.order_unknown: str | None = why
         self.documents = copy.copy(reference)  # shares what it has counted
         self.documents.name = self.name
 
@@ -91,8 +97,8 @@ class GivenReference:
         Raises:
             InputError: the order is not known.
         """
-        if not self.documents.ordered:
-            raise InputError(f"the order of words is not known, because {self.name} has only counts")
+        if self.order_unknown is not None:
+            raise InputError(self.order_unknown)
         return self.documents
 
 

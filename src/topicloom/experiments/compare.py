@@ -47,6 +47,7 @@ from .jobs import (
     SavedParts,
     latest_rows,
     read_rows,
+    reference_for,
     require_same_documents,
     run_jobs,
     split_documents,
@@ -724,6 +725,7 @@ def compare(
     vary: Variation = "seed",
     figure_language: FigureLanguage = "auto",
     font: str | PathLike[str] | None = None,
+    reference: Any = None,
 ) -> Comparison:
     """Fit every model with every number of topics and every seed, and measure all of them in the same way.
 
@@ -754,6 +756,8 @@ def compare(
         figure_language: "en" or "zh", the language of the plots and of the page in `out`; "auto" is Chinese if the
             texts are Chinese, and otherwise English.
         font: a font family or file for the plots; None chooses one that has the characters.
+        reference: the documents that coherence is counted in: a Corpus, texts, lists of tokens, counts, or a
+            `metrics.Reference`. None is the training documents.
 
     Raises:
         InputError: an unknown model, a corpus that is too small, a directory `out` with another comparison, or a
@@ -775,13 +779,15 @@ def compare(
     require_variation(vary)
     wanted, sizes, n_workers = estimators(models), _sizes(n_topics), _workers(n_jobs)
     parts, divided = split_documents(corpus, split, validation, test)
+    coherence = reference_for(reference, parts.train)
+    divided["reference"] = None if coherence is None else coherence.digest
     # The jobs are ordered by seed, so that a comparison that is cut short has all models.
     jobs = [{"model": name, "n_topics": k, "seed": seed} for seed, k, name in product(range(seeds), sizes, wanted)]
     with TemporaryDirectory(prefix="topicloom-") as temporary:
         folder = Path(temporary, "comparison") if out is None else Path(out)
         with lock_directory(folder):
             _prepare(folder, divided, wanted, vary)
-            work = _Fit(folder, SavedParts.of(parts, folder / "corpus"), wanted, keep_models, vary)
+            work = _Fit(folder, SavedParts.of(parts, folder / "corpus", coherence), wanted, keep_models, vary)
             rows = _run(jobs, work, n_workers, cluster, on_result)
             documents = {name: part.n_docs for name, part in zip(Split._fields, parts, strict=True)}
             found = Comparison(rows, list(wanted), sizes, int(seeds), documents)

@@ -19,14 +19,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeAlias
 
 from ..corpus import Corpus
+from ..corpus.corpus import CorpusReference
 from ..corpus.inputs import Split, corpus_of, corpus_over, split_by_covariate
 from ..corpus.inputs import split as split_at_random
 from ..corpus.storage import MANIFEST
 from ..errors import InputError, SettingError
-from ..evaluation import Documents, ModelInputs
+from ..evaluation import Documents, GivenReference, ModelInputs
 from ..files import atomic_directory, atomic_file, full_disk_names
 from ..files.content import DIGESTS, content_digest, holds_corpus
-from ..metrics import CATALOGUE, Measure
+from ..metrics import CATALOGUE, Measure, Reference
 from ..metrics.catalogue import Use
 from ..models.base import TopicModel
 from ..processes import Job, LocalPool, Lost, Row, Sent, Work, attempt, attempt_sent, cluster_pool, name_of, row_of_loss
@@ -233,27 +234,29 @@ class SavedParts:
     Attributes:
         folder: has a directory for each part.
         tokenizer: a tokenizer of the user's own, which is not saved with a corpus.
+        coherence: what coherence is measured against; None is the training documents.
     """
 
     folder: Path
     tokenizer: CustomTokenizer | None = None
+    coherence: Reference | None = None
 
     @classmethod
-    def of(cls, parts: Split, folder: Path) -> Self:
+    def of(cls, parts: Split, folder: Path, coherence: Reference | None = None) -> Self:
         """Save the parts that are not in the directory yet."""
         for name, part in zip(Split._fields, parts, strict=True):
             if not holds_corpus(folder / name):
                 part.save(folder / name, overwrite=True)
         own = parts.train.tokenizer
-        return cls(folder, own if isinstance(own, CustomTokenizer) else None)
+        return cls(folder, own if isinstance(own, CustomTokenizer) else None, coherence)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SavedParts, (self.folder, self.tokenizer)  # without the documents that have been read
+        return SavedParts, (self.folder, self.tokenizer, self.coherence)  # without the documents that have been read
 
     @cached_property
     def evaluator(self) -> Evaluator:
         """What fits and measures models; it reads the documents."""
-        return Evaluator(self.read())
+        return Evaluator(self.read(), self.coherence)
 
     def read(self) -> Split:
         """Read the documents."""
@@ -273,7 +276,7 @@ class SavedParts:
 
     def receive(self, parts: Split) -> None:
         """Use these documents, which were sent, and read none."""
-        self.evaluator = Evaluator(parts)
+        self.evaluator = Evaluator(parts, self.coherence)
 
 
 @dataclass
@@ -369,6 +372,22 @@ def _own_parts(parts: Sequence[Any]) -> Split:
     return _without_empty(Split(train, *rest))
 
 
+def reference_for(given: Any, training: Corpus) -> Reference | None:
+    """Return documents as a reference of coherence, or None if there are none.
+
+    Args:
+        given: a `metrics.Reference`, a Corpus, or anything else that `fit` takes.
+        training: the training documents, whose tokenizer splits texts and whose words are the columns of counts.
+
+    Raises:
+        InputError: the documents cannot be read.
+    """
+    if given is None or isinstance(given, Reference):
+        return given
+    corpus = given if isinstance(given, Corpus) else corpus_over(given, training.vocabulary, training.tokenizer)
+    return CorpusReference(corpus, "the reference").reference(ordered=corpus.has_order)
+
+
 def _without_empty(parts: Split) -> Split:
     """Leave out documents without a word of the vocabulary."""
     kept = Split(*(part.subset(~part.is_empty) if part.is_empty.any() else part for part in parts))
@@ -381,17 +400,21 @@ def _without_empty(parts: Split) -> Split:
 class Evaluator:
     """Fits models on the training part and measures all of them in the same way.
 
-    Topics, with words ranked by the package's rule, are measured against the training documents; perplexity and classes
-    are measured on held-out documents. A measure that the corpus does not allow is left out (see `unavailable`).
+    Topics, with words ranked by the package's rule, are measured against the training documents or `coherence`;
+    perplexity and classes are measured on held-out documents. A measure that the documents do not allow is left out
+    (see `unavailable`).
     """
 
-    def __init__(self, parts: Split) -> None:
+    def __init__(self, parts: Split, coherence: Reference | None = None) -> None:
         self.parts = parts
         self._documents = {
             "train": Documents(parts.train, "training documents"),
             "validation": Documents(parts.validation, "validation documents"),
             "test": Documents(parts.test, "test documents"),
         }
+        self._reference: CorpusReference | GivenReference = (
+            self._documents["train"].reference if coherence is None else GivenReference(coherence)
+        )
 
     def fit(self, model: TopicModel, training: Corpus | None = None) -> float:
         """Fit a model on the training part, or on these documents of it, and return the seconds it took."""
@@ -405,10 +428,12 @@ class Evaluator:
         if "labels" in needs and not (any(corpus.labels or ()) and any(self.parts.train.labels or ())):
             return "the corpus has no labels"
         vectors = self.parts.train.vectors
+        if "document vectors" in needs and isinstance(self._reference, GivenReference):
+            return f"{self._reference.name} has no vectors"
         if "document vectors" in needs and (vectors is None or not vectors.any()):
             return "the documents have no vectors"
         if "token order" in needs:
-            return self._documents["train"].reference.order_unknown
+            return self._reference.order_unknown
         return None
 
     def measure(
@@ -424,9 +449,8 @@ class Evaluator:
         Returns:
             for each part, the measures of the topics and those of the part's documents, by name.
         """
-        reference = self._documents["train"].reference
-        trained = ModelInputs(model, self._documents["train"], reference)
-        parts = {name: ModelInputs(model, self._documents[name], reference, trained) for name in on}
+        trained = ModelInputs(model, self._documents["train"], self._reference)
+        parts = {name: ModelInputs(model, self._documents[name], self._reference, trained) for name in on}
         found: dict[str, Measures] = {name: {} for name in on}
         for measure in CATALOGUE.values():
             if not measure.uses.intersection(uses) or measure.needs & _OF_SEVERAL_FITS:

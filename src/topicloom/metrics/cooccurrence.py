@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -310,6 +311,15 @@ class Reference:
         self._numbers, self._takes_ids = numbers or {}, takes_ids
         self._longest = int(np.diff(offsets).max(initial=0))
         self._known: dict[tuple[int, str], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
+
+    @property
+    def digest(self) -> str:
+        """A digest of the words of all documents; references with the same one give the same coherence."""
+        starts = "" if self._starts is None else self._starts.tolist()
+        found = hashlib.sha256(repr((self.ordered, self.n_words, list(self._numbers), starts)).encode())
+        for array in (self._ids, self._offsets):
+            found.update(np.ascontiguousarray(array, np.int64).tobytes())
+        return found.hexdigest()[:16]
 
     @classmethod
     def from_tokens(cls, documents: Iterable[Collection[Hashable]], name: str = "") -> Self:
