@@ -253,3 +253,76 @@ def test_two_topics_that_hardly_predict_better_than_one_are_copies(monkeypatch):
     assert are_copies(counts.astype(np.float32), found, [[0, 1], [2, 3]]) == [True, False]
     monkeypatch.setattr(relocation, "_NATS_PER_TOKEN", 0.0)
     assert are_copies(counts.astype(np.float32), found, [[0, 1], [2, 3]]) == [False, False]
+
+
+# Joining a pair of topics while another topic is divided
+
+EQUAL = synthetic_lda(3000, 5, 300, 12, alpha=0.1, eta=0.05, random_state=5)
+EQUAL_TOPICS = torch.from_numpy(EQUAL.topics).float().mT  # (V, 5)
+
+
+def with_two_in_one(counts):
+    """Return topics of tokens: topics 0 and 1 share topic 0, and topic 2 is divided between 1 and 2 by its words."""
+    topics = best_topics(counts, EQUAL_TOPICS)
+    batch = BatchReader(counts, 200, CPU).sample(counts.shape[0]).counts
+    tokens, _ = SamplingStage(8, documents_of(counts), count_power=0.6).tokens(batch)
+    words = batch.indices.repeat_interleave(tokens)
+    topics[topics == 1] = 0
+    is_moved = (topics == 2) & (
+        torch.rand(len(topics), generator=torch.Generator().manual_seed(1)) < 0.15 + 0.7 * (words % 2)
+    )
+    topics[is_moved] = 1
+    return topics.to(torch.uint8)
+
+
+def distances_after(counts, topics):
+    """Return how far each planted topic is from the nearest one after a relocation, (5,), and the counts."""
+    stage, word_topics = stage_with(counts, topics)
+    Relocation(BatchReader(counts, 200, CPU)).apply(word_topics, torch.full((5,), 0.1), ETA, torch.zeros(300, 5), stage)
+    torch.testing.assert_close(word_topics, word_topics_of(counts, stage), rtol=1e-4, atol=1e-3)
+    beta_t = word_topics / word_topics.sum(0)
+    return (beta_t[:, :, None] - EQUAL_TOPICS[:, None]).abs().sum(0).min(0).values / 2, word_topics
+
+
+def test_a_topic_of_two_subjects_is_divided_where_two_share_one(monkeypatch):
+    counts = EQUAL.corpus.counts
+    topics = with_two_in_one(counts)
+    monkeypatch.setattr(Relocation, "_join_copies", lambda *_: None)
+    distances, _ = distances_after(counts, topics.clone())
+    assert distances.max() < 0.3
+    monkeypatch.setattr(relocation, "_MAX_DIVIDED", 0)
+    distances, _ = distances_after(counts, topics.clone())
+    assert distances[:2].max() > 0.4
+
+
+def test_the_planted_topics_are_neither_joined_nor_divided():
+    counts = EQUAL.corpus.counts
+    topics = best_topics(counts, EQUAL_TOPICS).to(torch.uint8)
+    _, word_topics = stage_with(counts, topics.clone())
+    _, after = distances_after(counts, topics.clone())
+    torch.testing.assert_close(after, word_topics, rtol=0, atol=0)
+
+
+def test_exchanges_gain_enough_in_all_and_by_token():
+    pairs = torch.tensor([[0, 1], [1, 2], [3, 4]])
+    losses, gains = torch.tensor([10.0, 4.0, 3.0]), torch.tensor([9.0, 0.0, 0.0, 5.0, 0.0])
+
+    def found(loss_of_token, gain_of_token):
+        per_token = torch.tensor(loss_of_token), torch.tensor(gain_of_token)
+        return relocation._exchanges(pairs, (losses, per_token[0]), (gains, per_token[1]))
+
+    assert found([1.0, 1.0, 1.0], [1.0] * 5) == [([3, 4], 0)]  # 9 - 3 is more than 9 - 4; topic 3 is used up
+    assert found([1.0, 1.0, 9.0], [1.0] * 5) == [([1, 2], 0)]  # 3 and 4 are too distinct
+    assert found([1.0, 1.0, 1.0], [0.1] * 5) == []  # the halves are hardly distinct
+
+
+def test_halves_of_a_topic_are_its_subjects():
+    mixed = torch.stack([EQUAL_TOPICS[:, 0] + EQUAL_TOPICS[:, 1], *EQUAL_TOPICS.unbind(1)[2:]], 1)
+    mixed /= mixed.sum(0)
+    documents = BatchReader(EQUAL.corpus.counts, 2_000, CPU).sample(2_000).counts
+    halves = Relocation(BatchReader(EQUAL.corpus.counts, 256, CPU))._halves(documents, mixed)  # (V, 2, 4)
+    torch.testing.assert_close(halves.sum(1), mixed)
+    parts = halves[:, :, 0] / halves[:, :, 0].sum(0)
+    distances = (parts[:, :, None] - EQUAL_TOPICS[:, None, :2]).abs().sum(0) / 2  # (2, 2)
+    assert distances.min(0).values.max() < 0.2
+    assert sorted(distances.argmin(0).tolist()) == [0, 1]

@@ -1,10 +1,13 @@
-"""Relocation of topics: if two topics are nearly equal, one of them starts again at words that no topic explains.
+"""Relocation of topics: one of two similar topics starts again where it explains more words.
 
 Sometimes a large topic of the texts is divided among several topics of the model, and rare topics have none. A sampler
 seldom leaves such a state, because moving a single token to another topic makes nothing more likely. Here, nearly equal
 topics are joined. Each topic that becomes free starts again from the component whose addition to the mixture raises the
 likelihood most, as in greedy learning of mixtures (Verbeek, Vlassis & Krose 2003, "Efficient Greedy Learning of
 Gaussian Mixture Models").
+
+Or one topic has two subjects of the texts, and two topics share one. Then the two topics are joined, and the first one
+is divided (Ueda, Nakano, Ghahramani & Hinton 2000, "SMEM Algorithm for Mixture Models").
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from ...nn.execution import run_on_threads
 from ...nn.posteriors import kl_dirichlet
 from ...nn.sparse import TINY, Batch, SparseCounts, members_of, rows_at_once
 from ...training.batches import BatchReader
-from .cvb0 import MAX_ALPHA, CountedTopics, expected_counts
+from .cvb0 import MAX_ALPHA, MIN_ALPHA, CountedTopics, expected_counts
 from .sampling import Assignments, SamplingStage
 
 # When topics are relocated.
@@ -36,6 +39,16 @@ _MIN_PREDICTED = 20  # the fewest documents whose words are predicted
 _PREDICTION_STEPS = 10  # steps that infer the topics of these documents
 _NATS_PER_TOKEN = 0.02  # two copies gain less than this; two topics that share 70 % of their words gain .07 or more
 _MIN_CHANGE = -1 + 1e-6  # the least relative change of the probability of a word
+
+# Which topics are joined while another one is divided.
+_N_COMPARED, _PREDICTED_EVERY = 1 << 13, 5  # documents; the words of every fifth of them are predicted
+_MIN_ERRORS = 4.0  # a division gains more than this many standard errors
+_MAX_DIVIDED = 128  # with more topics, none is divided, because each of them takes time
+_MIN_GAINS = 0.8, 0.4  # what a division gains, relative to what is lost where topics are joined, in all and by token
+_MIN_HALF = 0.1  # the least share of the smaller half of a topic
+_N_DIVISIONS, _FIRST_STEPS, _LAST_STEPS = 4, 5, 10  # random starts of a division, steps of each, and of the best one
+_MIN_TOKENS = 0.5  # a document with fewer tokens of the topic is not used
+_MIN_DIVIDED = 40  # the fewest documents by which a topic is divided
 
 # Where a free topic starts.
 _N_SEARCHED = 1 << 14  # documents in which new topics are sought
@@ -69,7 +82,7 @@ class Relocation:
         return stage.n_passes >= _MIN_PASSES and stage.passes_done in moments and stage.mean_counts is None
 
     def apply(self, word_topics: Tensor, alpha: Tensor, eta: Tensor, seed_counts: Tensor, stage: SamplingStage) -> None:
-        """Relocate topics, if some are nearly equal.
+        """Join topics that are nearly equal, then those whose joining lets another topic be divided with more gain.
 
         Args:
             word_topics: (V, K) N_vk. It is changed in place.
@@ -79,23 +92,82 @@ class Relocation:
             stage: the sampling stage. Its topics of tokens are changed in place.
         """
         assert stage.assignments is not None
+        self._join_copies(word_topics, alpha, eta, seed_counts, stage, stage.assignments)
+        if len(alpha) <= _MAX_DIVIDED:
+            self._split_and_merge(word_topics, alpha, eta, seed_counts, stage, stage.assignments)
+
+    def _join_copies(
+        self,
+        word_topics: Tensor,
+        alpha: Tensor,
+        eta: Tensor,
+        seed_counts: Tensor,
+        stage: SamplingStage,
+        assignments: Assignments,
+    ) -> None:
+        """Join topics that are nearly equal. Each topic that becomes free starts again at other words."""
         counts = word_topics + seed_counts
         pairs = current().of_first(alike(counts)).nonzero()  # (n, 2)
-        copies = pairs[self._are_copies(pairs, counts, alpha, eta, stage, stage.assignments)]
+        copies = pairs[self._are_copies(pairs, counts, alpha, eta, stage, assignments)]
         joined = current().of_first(joined_topics(copies, counts.sum(0), seed_counts.any(0)))  # (K,)
         numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
         if len(left) == len(joined):
             return
         free = numbers[joined != numbers]  # (n,)
-        for part in stage.assignments.topics.split(_TOKENS_AT_ONCE):
-            part.copy_(joined[part.long()])
         del counts
-        word_topics.copy_(torch.zeros_like(word_topics).index_add_(1, joined, word_topics))
-        alpha.copy_(torch.zeros_like(alpha).index_add_(0, joined, alpha)).clamp_(max=MAX_ALPHA)
+        _join(joined, word_topics, alpha, assignments)
         topics = CountedTopics.from_counts(word_topics + seed_counts, eta).beta_t  # (V, K)
         topics[:, free] = current().of_first(self._new_topics(topics[:, left], len(free)))
         alpha[free] = _ALPHA
-        word_topics.add_(self._give_tokens(topics, free, stage, stage.assignments)).clamp_min_(0)
+        word_topics.add_(self._give_tokens(topics, free, stage, assignments)).clamp_min_(0)
+
+    def _split_and_merge(
+        self,
+        word_topics: Tensor,
+        alpha: Tensor,
+        eta: Tensor,
+        seed_counts: Tensor,
+        stage: SamplingStage,
+        assignments: Assignments,
+    ) -> None:
+        """Join a pair of topics and divide another topic, where that predicts words nearly as well or better.
+
+        The halves of a topic are known only roughly, and the next passes improve them. So the division may gain a
+        little less than the pair loses. The loss and the gain are also compared by token, of the smaller topic of the
+        pair and of the smaller half. So a rare topic is not given up for a common one.
+        """
+        counts = word_topics + seed_counts
+        part = self.documents.own_sample(_N_COMPARED)
+        first = sum(current().every(part.n_docs)[: current().rank])
+        is_predicted = self._is_predicted(part.n_docs, first).to(alpha.device)
+        assert part.rows is not None
+        held = Batch(part.counts.take(is_predicted.nonzero()[:, 0]), part.rows[is_predicted])
+        left = self._counts_without(held, counts, stage, assignments)  # (V, K)
+        beta_t = CountedTopics.from_counts(left, eta).beta_t
+        documents = self.documents.sample_of_all(_N_COMPARED).counts
+        documents = documents.take((~self._is_predicted(documents.n_docs, 0)).nonzero()[:, 0].to(alpha.device))
+        halves = current().of_first(self._halves(documents, beta_t))  # (V, 2, K)
+        pairs = current().of_first(alike(counts, 0.0)).nonzero()  # (n, 2)
+        joining, gains = self._changes(held, beta_t, alpha, left, eta, pairs, halves)
+        is_seeded, sizes, shares = seed_counts.any(0), left.sum(0), halves.sum(0)  # (K,), (K,), (2, K)
+        losses = torch.where(is_seeded[pairs].any(1), torch.inf, -joining)
+        gains = torch.where(is_seeded, 0, gains)
+        per_token = losses / sizes[pairs].amin(1), gains / (sizes * shares.amin(0)).clamp_min(TINY)
+        for pair, topic in _exchanges(pairs, (losses, per_token[0]), (gains, per_token[1])):
+            stays, free = sorted(pair, key=lambda each: float(-sizes[each]))
+            joined = torch.arange(len(alpha), device=alpha.device)
+            joined[free] = stays
+            _join(joined, word_topics, alpha, assignments)
+            topics = CountedTopics.from_counts(word_topics + seed_counts, eta).beta_t
+            topics[:, [topic, free]] = halves[:, :, topic] / shares[:, topic]
+            alpha[[topic, free]] = (alpha[topic] * shares[:, topic]).clamp_min(MIN_ALPHA)
+            new = torch.tensor([free], device=alpha.device)
+            word_topics.add_(self._give_tokens(topics, new, stage, assignments)).clamp_min_(0)
+
+    @staticmethod
+    def _is_predicted(n_docs: int, first: int) -> Tensor:
+        """Return which documents of the sample, whose numbers start at `first`, have their words predicted."""
+        return torch.arange(first, first + n_docs) % _PREDICTED_EVERY == 0
 
     def _are_copies(
         self, pairs: Tensor, counts: Tensor, alpha: Tensor, eta: Tensor, stage: SamplingStage, assignments: Assignments
@@ -114,9 +186,7 @@ class Relocation:
         sums, sizes = left.new_zeros(len(pairs), 2), torch.zeros_like(alpha)
         if batch.n_docs:  # a rank may have none of the sample
             beta_t = CountedTopics.from_counts(left, eta).beta_t
-            # Words take turns, so that the halves of a document depend neither on other documents nor on its rank.
-            places = torch.arange(len(batch.counts.indices), device=alpha.device)  # (N,)
-            given, scored = batch.counts.divided((places - batch.counts.offsets[batch.counts.documents]) % 2 == 0)
+            given, scored = _in_turns(batch.counts)
             theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
             likely, sizes = scored.sampled_product(theta, beta_t) + TINY, scored.totals @ theta  # (N,), (K,)
             for number, pair in enumerate(pairs.tolist()):
@@ -128,6 +198,79 @@ class Relocation:
         (total, squares), sizes = current().sum(sums).unbind(1), current().sum(sizes)  # (n,) each, (K,)
         return total >= -torch.maximum(squares.sqrt(), _NATS_PER_TOKEN * sizes[pairs].amin(1))
 
+    def _changes(
+        self,
+        held: Batch,
+        beta_t: Tensor,
+        alpha: Tensor,
+        left: Tensor,
+        eta: Tensor,
+        pairs: Tensor,
+        halves: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return by how much joined and divided topics change the log likelihood of half of the words of documents.
+
+        The other half of the words is given.
+
+        Args:
+            held: the documents.
+            beta_t: (V, K) topics that are counted without these documents, columns sum to 1.
+            alpha: (K,) Dirichlet parameter of theta.
+            left: (V, K) the counts of these topics.
+            eta: () Dirichlet parameter of the topics.
+            pairs: (n, 2) the topics that are joined.
+            halves: (V, 2, K) the halves of each topic, which add up to it.
+
+        Returns:
+            (n,) changes by joining, and (K,) changes by dividing, in nats.
+        """
+        joining, dividing = beta_t.new_zeros(len(pairs)), beta_t.new_zeros(len(alpha), 2)
+        if held.n_docs:  # a rank may have none of the sample
+            given, scored = _in_turns(held.counts)
+            theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
+            rate = scored, scored.sampled_product(theta, beta_t) + TINY  # (N,)
+            shares, words = theta[scored.documents], scored.indices  # (N, K), (N,)
+            for number, pair in enumerate(pairs.tolist()):
+                joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t  # (V, 1)
+                joining[number] = _change(shares[:, pair] * (joint - beta_t[:, pair])[words], *rate).sum()
+            known = given.values / (given.sampled_product(theta, beta_t) + TINY)  # (N',)
+            for topic, (half, own) in enumerate(zip(halves.unbind(2), theta.unbind(1), strict=True)):
+                each = half.sum(0)  # (2,)
+                tokens = known * own[given.documents] * beta_t[given.indices, topic]  # (N',) of the topic
+                chances = _of_clusters(given, tokens, half / each, each)[scored.documents]  # (N, 2)
+                changed = (chances * (half / each)[words]).sum(1, keepdim=True) - beta_t[words, topic, None]
+                rises = _change(shares[:, [topic]] * changed, *rate)  # (B,)
+                dividing[topic] = torch.stack([rises.sum(), rises.square().sum()])
+        total, squares = current().sum(dividing).unbind(1)  # (K,) each
+        return current().sum(joining), torch.where(total > _MIN_ERRORS * squares.sqrt(), total, 0)
+
+    def _halves(self, documents: SparseCounts, beta_t: Tensor) -> Tensor:
+        """Return two parts of each topic (V, K), which add up to it: (V, 2, K).
+
+        The tokens that documents have of a topic are divided into two clusters of documents by a mixture of
+        multinomial distributions. A topic that is hardly divided has halves of equal words.
+        """
+        theta = self._theta(documents, beta_t, _KNOWN_TOPICS_STEPS)  # (B, K)
+        likely = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)
+        halves, generator = (beta_t / 2)[:, None].repeat(1, 2, 1), torch.Generator().manual_seed(0)
+        for topic in range(beta_t.shape[1]):
+            tokens = likely * theta[documents.documents, topic] * beta_t[documents.indices, topic]  # (N,)
+            rows = (documents.sum_by_document(tokens) > _MIN_TOKENS).nonzero()[:, 0]
+            if len(rows) < _MIN_DIVIDED:
+                continue
+            some = documents.take(rows)
+            tokens = tokens[members_of(documents.offsets[rows], documents.offsets.diff()[rows])]
+            divided = partial(_in_two_clusters, some.with_values(tokens), beta_t[:, topic])
+            starts = torch.randint(len(rows), (_N_DIVISIONS, 2), generator=generator).to(rows.device)
+            # At first, each cluster is one document.
+            tried = [divided((some.documents[:, None] == start).to(tokens), _FIRST_STEPS) for start in starts]
+            _, chances, _ = max(tried, key=lambda each: each[2])
+            parts, *_ = divided(chances, _LAST_STEPS)
+            parts = beta_t[:, [topic]] * parts / parts.sum(1, keepdim=True)
+            if parts.sum(0).min() >= _MIN_HALF:
+                halves[:, :, topic] = parts
+        return halves
+
     @staticmethod
     def _counts_without(batch: Batch, counts: Tensor, stage: SamplingStage, assignments: Assignments) -> Tensor:
         """Return counts (V, K) without those of a batch of documents, on all ranks."""
@@ -135,7 +278,7 @@ class Relocation:
         tokens, weights = stage.tokens(batch.counts)  # (N,) each
         words, weights = (each.repeat_interleave(tokens) for each in (batch.counts.indices, weights))  # (T,) each
         topics = assignments.topics[assignments.places(batch.rows)].long()  # (T,)
-        own = torch.zeros_like(counts)
+        own = torch.zeros(counts.shape, device=counts.device)
         own.view(-1).index_add_(0, words * counts.shape[1] + topics, weights)  # in the same order, see `_give_tokens`
         return (counts - current().sum(own)).clamp_min_(0)
 
@@ -194,7 +337,88 @@ class Relocation:
         return current().sum(change)
 
 
-def alike(word_topics: Tensor) -> Tensor:
+def _join(joined: Tensor, word_topics: Tensor, alpha: Tensor, assignments: Assignments) -> None:
+    """Give the tokens and alpha of each topic to the topic that it becomes, (K,) int64, in place."""
+    for part in assignments.topics.split(_TOKENS_AT_ONCE):
+        part.copy_(joined[part.long()])
+    word_topics.copy_(torch.zeros_like(word_topics).index_add_(1, joined, word_topics))
+    alpha.copy_(torch.zeros_like(alpha).index_add_(0, joined, alpha)).clamp_(max=MAX_ALPHA)
+
+
+def _in_turns(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
+    """Return documents with every second word, and with the others.
+
+    Words take turns, so that the halves of a document depend neither on other documents nor on its rank.
+    """
+    places = torch.arange(len(counts.indices), device=counts.device)  # (N,)
+    return counts.divided((places - counts.offsets[counts.documents]) % 2 == 0)
+
+
+def _change(difference: Tensor, documents: SparseCounts, likely: Tensor) -> Tensor:
+    """Return the change of the log likelihood of documents, given p (N,) and its change in parts (N, n): (B,)."""
+    rise = (difference.sum(1) / likely).clamp_min(_MIN_CHANGE).log1p()
+    return documents.sum_by_document(documents.values * rise)
+
+
+def _of_clusters(documents: SparseCounts, tokens: Tensor, words: Tensor, shares: Tensor) -> Tensor:
+    """Return the probability of two clusters with words (V, 2) and shares (2,), given weighted tokens (N,): (B, 2)."""
+    scores = [documents.sum_by_document(tokens * (each + TINY).log()[documents.indices]) for each in words.unbind(1)]
+    return (torch.stack(scores, 1) + shares.log()).softmax(1)
+
+
+def _in_two_clusters(
+    documents: SparseCounts, topic: Tensor, chances: Tensor, steps: int
+) -> tuple[Tensor, Tensor, float]:
+    """Divide documents into two clusters by steps of expectation maximisation.
+
+    Args:
+        documents: weighted tokens of B documents.
+        topic: (V,) the distribution with which both clusters are smoothed.
+        chances: (N, 2) the probability of the clusters at first, for each non-zero.
+        steps: the number of steps.
+
+    Returns:
+        (V, 2) the tokens of the clusters, smoothed; (N, 2) the probability of the clusters; and the log likelihood.
+    """
+    likelihood = tokens = torch.empty(0)
+    for _ in range(steps):
+        tokens = torch.zeros(len(topic), 2, device=topic.device)
+        tokens.index_add_(0, documents.indices, documents.values[:, None] * chances)
+        tokens += _SMOOTHING * len(topic) * topic[:, None]
+        words = (tokens / tokens.sum(0)).log()[documents.indices] * documents.values[:, None]  # (N, 2)
+        scores = torch.stack([documents.sum_by_document(each) for each in words.unbind(1)], 1)  # (B, 2)
+        scores += (tokens.sum(0) / tokens.sum()).log()
+        likelihood, chances = scores.logsumexp(1), scores.softmax(1)[documents.documents]
+    return tokens, chances, float(likelihood.sum())
+
+
+def _exchanges(
+    pairs: Tensor, losses: tuple[Tensor, Tensor], gains: tuple[Tensor, Tensor]
+) -> list[tuple[list[int], int]]:
+    """Return pairs of topics that are joined, each with the topic that is divided. No topic is in two of them.
+
+    Args:
+        pairs: (n, 2) topics.
+        losses: (n,) what is lost if they are joined, in all and for each token.
+        gains: (K,) what is gained if a topic is divided, in all and for each token.
+    """
+    worth = gains[0] - losses[0][:, None]  # (n, K)
+    for loss, gain, least in zip(losses, gains, _MIN_GAINS, strict=True):
+        worth[gain < least * loss[:, None]] = -torch.inf
+    worth[:, gains[0] <= 0] = -torch.inf
+    worth.scatter_(1, pairs, -torch.inf)  # a topic of the pair itself is not divided
+    found: list[tuple[list[int], int]] = []
+    while len(worth) and worth.max() > -torch.inf:
+        number, topic = divmod(int(worth.argmax()), worth.shape[1])
+        pair = pairs[number].tolist()
+        found.append((pair, topic))
+        used = torch.tensor([*pair, topic], device=pairs.device)
+        worth[:, used] = -torch.inf
+        worth[torch.isin(pairs, used).any(1)] = -torch.inf
+    return found
+
+
+def alike(word_topics: Tensor, min_similarity: float = _MIN_SIMILARITY) -> Tensor:
     """Return which pairs of topics (V, K) have similar words, at most four for each topic: (K, K) bool, k < l.
 
     Topics without tokens are similar to none.
@@ -202,7 +426,7 @@ def alike(word_topics: Tensor) -> Tensor:
     roots = (word_topics / word_topics.sum(0).clamp_min(TINY)).sqrt()
     similarity = (roots.mT @ roots).fill_diagonal_(0)
     best = similarity.topk(min(_N_PARTNERS, len(similarity)), dim=1)
-    pairs = torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, best.indices, best.values > _MIN_SIMILARITY)
+    pairs = torch.zeros_like(similarity, dtype=torch.bool).scatter_(1, best.indices, best.values > min_similarity)
     return (pairs | pairs.mT).triu(1)
 
 
