@@ -43,11 +43,11 @@ _MIN_CHANGE = -1 + 1e-6  # the least relative change of the probability of a wor
 # Which topics are joined while another one is divided.
 _N_COMPARED, _PREDICTED_EVERY = 1 << 13, 5  # documents; the words of every fifth of them are predicted
 _MIN_ERRORS = 4.0  # a division gains more than this many standard errors
-_MAX_DIVIDED = 128  # with more topics, none is divided, because each of them takes time
+_MAX_DIVIDED = 32  # with more topics, none is divided: each takes time, and with 50 nothing was gained
 _MIN_GAINS = 0.8, 0.4  # what a division gains, relative to what is lost where topics are joined, in all and by token
 _MIN_HALF = 0.1  # the least share of the smaller half of a topic
 _N_DIVISIONS, _FIRST_STEPS, _LAST_STEPS = 4, 5, 10  # random starts of a division, steps of each, and of the best one
-_MIN_TOKENS = 0.5  # a document with fewer tokens of the topic is not used
+_MIN_SHARE = 0.1  # a document with a smaller share of the topic is not used
 _MIN_DIVIDED = 40  # the fewest documents by which a topic is divided
 
 # Where a free topic starts.
@@ -254,12 +254,12 @@ class Relocation:
         likely = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)
         halves, generator = (beta_t / 2)[:, None].repeat(1, 2, 1), torch.Generator().manual_seed(0)
         for topic in range(beta_t.shape[1]):
-            tokens = likely * theta[documents.documents, topic] * beta_t[documents.indices, topic]  # (N,)
-            rows = (documents.sum_by_document(tokens) > _MIN_TOKENS).nonzero()[:, 0]
+            rows = (theta[:, topic] > _MIN_SHARE).nonzero()[:, 0]
             if len(rows) < _MIN_DIVIDED:
                 continue
             some = documents.take(rows)
-            tokens = tokens[members_of(documents.offsets[rows], documents.offsets.diff()[rows])]
+            places = members_of(documents.offsets[rows], documents.offsets.diff()[rows])
+            tokens = likely[places] * theta[rows, topic][some.documents] * beta_t[some.indices, topic]  # (N',)
             divided = partial(_in_two_clusters, some.with_values(tokens), beta_t[:, topic])
             starts = torch.randint(len(rows), (_N_DIVISIONS, 2), generator=generator).to(rows.device)
             # At first, each cluster is one document.
