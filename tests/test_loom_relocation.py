@@ -284,7 +284,7 @@ def distances_after(counts, topics):
     return (beta_t[:, :, None] - EQUAL_TOPICS[:, None]).abs().sum(0).min(0).values / 2, word_topics
 
 
-def test_a_topic_of_two_subjects_is_divided_where_two_share_one(monkeypatch):
+def test_a_topic_of_two_subjects_is_divided(monkeypatch):
     counts = EQUAL.corpus.counts
     topics = with_two_in_one(counts)
     monkeypatch.setattr(Relocation, "_join_copies", lambda *_: None)
