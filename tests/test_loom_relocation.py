@@ -326,3 +326,18 @@ def test_halves_of_a_topic_are_its_subjects():
     distances = (parts[:, :, None] - EQUAL_TOPICS[:, None, :2]).abs().sum(0) / 2  # (2, 2)
     assert distances.min(0).values.max() < 0.2
     assert sorted(distances.argmin(0).tolist()) == [0, 1]
+
+
+def test_a_topic_without_halves_is_not_divided(monkeypatch):
+    counts = EQUAL.corpus.counts
+    topics = best_topics(counts, EQUAL_TOPICS)
+    is_moved = (topics == 0) & (torch.rand(len(topics), generator=torch.Generator().manual_seed(2)) < 0.5)
+    topics = torch.where(is_moved, 1, torch.where(topics == 1, 2, topics)).to(
+        torch.uint8
+    )  # joining 0 and 1 loses nothing
+    monkeypatch.setattr(Relocation, "_join_copies", lambda *_: None)
+    monkeypatch.setattr(Relocation, "_halves", lambda self, _, beta_t: (beta_t / 2)[:, None].repeat(1, 2, 1))
+    monkeypatch.setattr(relocation, "_MIN_ERRORS", -1.0)  # rounding is no gain, however small its error
+    _, word_topics = stage_with(counts, topics.clone())
+    _, after = distances_after(counts, topics.clone())
+    torch.testing.assert_close(after, word_topics, rtol=0, atol=0)

@@ -433,8 +433,8 @@ def documents_of_file(
         new = [*sorted(found - has), *(f"value of {name!r}" for name in sorted(present & wanted - known.keys()))]
         if new:
             raise InputError(
-                f"a document from {n_done} on has a {new[0]}, and none of the {n_done:,} before has one, which are "
-                f"done without; put a document with a {new[0]} first"
+                f"document {n_done} or a later one has a {new[0]}, but the results of the {n_done:,} before it are "
+                f"written without that column; put a document with a {new[0]} first"
             )
         for name in [name for name, kind in known.items() if not isinstance(kind, tuple) and name not in warned]:
             if (row := _first_word(chunk, name)) is not None:

@@ -6,17 +6,18 @@ topics are joined. Each topic that becomes free starts again from the component 
 likelihood most, as in greedy learning of mixtures (Verbeek, Vlassis & Krose 2003, "Efficient Greedy Learning of
 Gaussian Mixture Models").
 
-Or one topic has two subjects of the texts, and two topics share one. Then the two topics are joined, and the first one
+Or one topic has two subjects of the texts, and two other topics share one. Then these two are joined, and the first one
 is divided (Ueda, Nakano, Ghahramani & Hinton 2000, "SMEM Algorithm for Mixture Models").
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...distributed import current
@@ -66,8 +67,45 @@ _DOCUMENTS_AT_ONCE = 2048  # documents in a batch; large batches are inferred fa
 _TOKENS_AT_ONCE = 1 << 20
 
 
+@dataclass(frozen=True)
+class _Sampled:
+    """The topics of a sampling stage, which relocation changes in place.
+
+    Attributes:
+        word_topics: (V, K) N_vk.
+        alpha: (K,) Dirichlet parameter of theta.
+        eta: () Dirichlet parameter of the topics.
+        seed_counts: (V, K) counts that words have in topics from the start. A topic with such counts stays.
+        stage: the sampling stage.
+        assignments: the topics of tokens.
+    """
+
+    word_topics: Tensor
+    alpha: Tensor
+    eta: Tensor
+    seed_counts: Tensor
+    stage: SamplingStage
+    assignments: Assignments
+
+    @property
+    def counts(self) -> Tensor:
+        """N_vk with the counts of seed words, (V, K)."""
+        return self.word_topics + self.seed_counts
+
+    def topics(self) -> Tensor:
+        """Return the topics (V, K), columns sum to 1."""
+        return CountedTopics.from_counts(self.counts, self.eta).beta_t
+
+    def join(self, joined: Tensor) -> None:
+        """Give the tokens and alpha of each topic to the topic that it becomes, (K,) int64."""
+        for part in self.assignments.topics.split(_TOKENS_AT_ONCE):
+            part.copy_(joined[part.long()])
+        self.word_topics.copy_(torch.zeros_like(self.word_topics).index_add_(1, joined, self.word_topics))
+        self.alpha.copy_(torch.zeros_like(self.alpha).index_add_(0, joined, self.alpha)).clamp_(max=MAX_ALPHA)
+
+
 class Relocation:
-    """Joins topics that are nearly equal. The topics that become free start again at other words.
+    """Joins topics that are nearly equal, or two topics where another is divided. Free topics start again elsewhere.
 
     Args:
         documents: the training documents.
@@ -92,82 +130,69 @@ class Relocation:
             stage: the sampling stage. Its topics of tokens are changed in place.
         """
         assert stage.assignments is not None
-        self._join_copies(word_topics, alpha, eta, seed_counts, stage, stage.assignments)
+        sampled = _Sampled(word_topics, alpha, eta, seed_counts, stage, stage.assignments)
+        self._join_copies(sampled)
         if len(alpha) <= _MAX_DIVIDED:
-            self._split_and_merge(word_topics, alpha, eta, seed_counts, stage, stage.assignments)
+            self._split_and_merge(sampled)
 
-    def _join_copies(
-        self,
-        word_topics: Tensor,
-        alpha: Tensor,
-        eta: Tensor,
-        seed_counts: Tensor,
-        stage: SamplingStage,
-        assignments: Assignments,
-    ) -> None:
+    def _join_copies(self, sampled: _Sampled) -> None:
         """Join topics that are nearly equal. Each topic that becomes free starts again at other words."""
-        counts = word_topics + seed_counts
+        counts, alpha, stage, assignments = sampled.counts, sampled.alpha, sampled.stage, sampled.assignments
         pairs = current().of_first(alike(counts)).nonzero()  # (n, 2)
-        copies = pairs[self._are_copies(pairs, counts, alpha, eta, stage, assignments)]
-        joined = current().of_first(joined_topics(copies, counts.sum(0), seed_counts.any(0)))  # (K,)
+        copies = pairs[self._are_copies(pairs, counts, alpha, sampled.eta, stage, assignments)]
+        joined = current().of_first(joined_topics(copies, counts.sum(0), sampled.seed_counts.any(0)))  # (K,)
         numbers, left = torch.arange(len(joined), device=joined.device), joined.unique()
         if len(left) == len(joined):
             return
         free = numbers[joined != numbers]  # (n,)
         del counts
-        _join(joined, word_topics, alpha, assignments)
-        topics = CountedTopics.from_counts(word_topics + seed_counts, eta).beta_t  # (V, K)
+        sampled.join(joined)
+        topics = sampled.topics()  # (V, K)
         topics[:, free] = current().of_first(self._new_topics(topics[:, left], len(free)))
         alpha[free] = _ALPHA
-        word_topics.add_(self._give_tokens(topics, free, stage, assignments)).clamp_min_(0)
+        sampled.word_topics.add_(self._give_tokens(topics, free, stage, assignments)).clamp_min_(0)
 
-    def _split_and_merge(
-        self,
-        word_topics: Tensor,
-        alpha: Tensor,
-        eta: Tensor,
-        seed_counts: Tensor,
-        stage: SamplingStage,
-        assignments: Assignments,
-    ) -> None:
+    def _split_and_merge(self, sampled: _Sampled) -> None:
         """Join a pair of topics and divide another topic, where that predicts words nearly as well or better.
 
         The halves of a topic are known only roughly, and the next passes improve them. So the division may gain a
         little less than the pair loses. The loss and the gain are also compared by token, of the smaller topic of the
         pair and of the smaller half. So a rare topic is not given up for a common one.
         """
-        counts = word_topics + seed_counts
-        part = self.documents.own_sample(_N_COMPARED)
-        first = sum(current().every(part.n_docs)[: current().rank])
-        is_predicted = self._is_predicted(part.n_docs, first).to(alpha.device)
-        assert part.rows is not None
-        held = Batch(part.counts.take(is_predicted.nonzero()[:, 0]), part.rows[is_predicted])
-        left = self._counts_without(held, counts, stage, assignments)  # (V, K)
-        beta_t = CountedTopics.from_counts(left, eta).beta_t
-        documents = self.documents.sample_of_all(_N_COMPARED).counts
-        documents = documents.take((~self._is_predicted(documents.n_docs, 0)).nonzero()[:, 0].to(alpha.device))
-        halves = current().of_first(self._halves(documents, beta_t))  # (V, 2, K)
+        counts, alpha = sampled.counts, sampled.alpha
+        held, others = self._compared()
+        left = self._counts_without(held, counts, sampled.stage, sampled.assignments)  # (V, K)
+        beta_t = CountedTopics.from_counts(left, sampled.eta).beta_t
+        halves = current().of_first(self._halves(others, beta_t))  # (V, 2, K)
         pairs = current().of_first(alike(counts, 0.0)).nonzero()  # (n, 2)
-        joining, gains = self._changes(held, beta_t, alpha, left, eta, pairs, halves)
-        is_seeded, sizes, shares = seed_counts.any(0), left.sum(0), halves.sum(0)  # (K,), (K,), (2, K)
+        joining, dividing = self._changes(held, beta_t, alpha, left, sampled.eta, pairs, halves)
+
+        is_seeded, sizes, shares = sampled.seed_counts.any(0), left.sum(0), halves.sum(0)  # (K,), (K,), (2, K)
+        is_whole = (halves[:, 0] == halves[:, 1]).all(0)  # (K,) topics without two different halves
         losses = torch.where(is_seeded[pairs].any(1), torch.inf, -joining)
-        gains = torch.where(is_seeded, 0, gains)
-        per_token = losses / sizes[pairs].amin(1), gains / (sizes * shares.amin(0)).clamp_min(TINY)
-        for pair, topic in _exchanges(pairs, (losses, per_token[0]), (gains, per_token[1])):
+        gains = torch.where(is_seeded | is_whole, 0, dividing)
+        loss_of_token = losses / sizes[pairs].amin(1).clamp_min(TINY)
+        gain_of_token = gains / (sizes * shares.amin(0)).clamp_min(TINY)
+        for pair, topic in _exchanges(pairs, (losses, loss_of_token), (gains, gain_of_token)):
             stays, free = sorted(pair, key=lambda each: float(-sizes[each]))
             joined = torch.arange(len(alpha), device=alpha.device)
             joined[free] = stays
-            _join(joined, word_topics, alpha, assignments)
-            topics = CountedTopics.from_counts(word_topics + seed_counts, eta).beta_t
+            sampled.join(joined)
+            topics = sampled.topics()  # (V, K)
             topics[:, [topic, free]] = halves[:, :, topic] / shares[:, topic]
             alpha[[topic, free]] = (alpha[topic] * shares[:, topic]).clamp_min(MIN_ALPHA)
-            new = torch.tensor([free], device=alpha.device)
-            word_topics.add_(self._give_tokens(topics, new, stage, assignments)).clamp_min_(0)
+            given = self._give_tokens(topics, joined.new_tensor([free]), sampled.stage, sampled.assignments)
+            sampled.word_topics.add_(given).clamp_min_(0)
 
-    @staticmethod
-    def _is_predicted(n_docs: int, first: int) -> Tensor:
-        """Return which documents of the sample, whose numbers start at `first`, have their words predicted."""
-        return torch.arange(first, first + n_docs) % _PREDICTED_EVERY == 0
+    def _compared(self) -> tuple[Batch, SparseCounts]:
+        """Return the documents of this rank whose words are predicted, and the other documents of the sample."""
+        own = self.documents.own_sample(_N_COMPARED)
+        first = sum(current().every(own.n_docs)[: current().rank])
+        rows = torch.arange(-first % _PREDICTED_EVERY, own.n_docs, _PREDICTED_EVERY, device=own.device)
+        assert own.rows is not None
+        every = self.documents.sample_of_all(_N_COMPARED).counts
+        others = torch.arange(every.n_docs, device=own.device)
+        return Batch(own.counts.take(rows), own.rows[rows]), every.take(others[others % _PREDICTED_EVERY != 0])
 
     def _are_copies(
         self, pairs: Tensor, counts: Tensor, alpha: Tensor, eta: Tensor, stage: SamplingStage, assignments: Assignments
@@ -189,11 +214,7 @@ class Relocation:
             given, scored = _in_turns(batch.counts)
             theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
             likely, sizes = scored.sampled_product(theta, beta_t) + TINY, scored.totals @ theta  # (N,), (K,)
-            for number, pair in enumerate(pairs.tolist()):
-                joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
-                shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
-                change = (shares * (joint[scored.indices, None] - separate)).sum(1) / likely  # (N,)
-                changes = scored.sum_by_document(scored.values * change.clamp_min(_MIN_CHANGE).log1p())  # (B,)
+            for number, changes in enumerate(_joining(pairs, left, eta, beta_t, theta, scored, likely)):
                 sums[number] = torch.stack([changes.sum(), changes.square().sum()])
         (total, squares), sizes = current().sum(sums).unbind(1), current().sum(sizes)  # (n,) each, (K,)
         return total >= -torch.maximum(squares.sqrt(), _NATS_PER_TOKEN * sizes[pairs].amin(1))
@@ -228,19 +249,18 @@ class Relocation:
         if held.n_docs:  # a rank may have none of the sample
             given, scored = _in_turns(held.counts)
             theta = self._inferred(given, beta_t, alpha, _PREDICTION_STEPS)  # (B, K)
-            rate = scored, scored.sampled_product(theta, beta_t) + TINY  # (N,)
-            shares, words = theta[scored.documents], scored.indices  # (N, K), (N,)
-            for number, pair in enumerate(pairs.tolist()):
-                joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t  # (V, 1)
-                joining[number] = _change(shares[:, pair] * (joint - beta_t[:, pair])[words], *rate).sum()
+            likely = scored.sampled_product(theta, beta_t) + TINY  # (N,)
+            for number, changes in enumerate(_joining(pairs, left, eta, beta_t, theta, scored, likely)):
+                joining[number] = changes.sum()
             known = given.values / (given.sampled_product(theta, beta_t) + TINY)  # (N',)
-            for topic, (half, own) in enumerate(zip(halves.unbind(2), theta.unbind(1), strict=True)):
-                each = half.sum(0)  # (2,)
+            docs, words = scored.documents, scored.indices  # (N,) each
+            for topic, own in enumerate(theta.unbind(1)):  # (B,)
                 tokens = known * own[given.documents] * beta_t[given.indices, topic]  # (N',) of the topic
-                chances = _of_clusters(given, tokens, half / each, each)[scored.documents]  # (N, 2)
-                changed = (chances * (half / each)[words]).sum(1, keepdim=True) - beta_t[words, topic, None]
-                rises = _change(shares[:, [topic]] * changed, *rate)  # (B,)
-                dividing[topic] = torch.stack([rises.sum(), rises.square().sum()])
+                parts = halves[:, :, topic]  # (V, 2)
+                chances = _cluster_scores(given.with_values(tokens), parts).softmax(1)  # (B, 2)
+                divided = (chances[docs] * (parts / parts.sum(0))[words]).sum(1)  # (N,) p(word | topic)
+                changes = _change(own[docs] * (divided - beta_t[words, topic]), scored, likely)  # (B,)
+                dividing[topic] = torch.stack([changes.sum(), changes.square().sum()])
         total, squares = current().sum(dividing).unbind(1)  # (K,) each
         return current().sum(joining), torch.where(total > _MIN_ERRORS * squares.sqrt(), total, 0)
 
@@ -248,7 +268,7 @@ class Relocation:
         """Return two parts of each topic (V, K), which add up to it: (V, 2, K).
 
         The tokens that documents have of a topic are divided into two clusters of documents by a mixture of
-        multinomial distributions. A topic that is hardly divided has halves of equal words.
+        multinomial distributions, which starts from two documents. Topics that cannot be divided have two equal halves.
         """
         theta = self._theta(documents, beta_t, _KNOWN_TOPICS_STEPS)  # (B, K)
         likely = documents.values / (documents.sampled_product(theta, beta_t) + TINY)  # (N,)
@@ -262,10 +282,9 @@ class Relocation:
             tokens = likely[places] * theta[rows, topic][some.documents] * beta_t[some.indices, topic]  # (N',)
             divided = partial(_in_two_clusters, some.with_values(tokens), beta_t[:, topic])
             starts = torch.randint(len(rows), (_N_DIVISIONS, 2), generator=generator).to(rows.device)
-            # At first, each cluster is one document.
-            tried = [divided((some.documents[:, None] == start).to(tokens), _FIRST_STEPS) for start in starts]
+            tried = [divided(F.one_hot(start, len(rows)).mT.to(tokens), _FIRST_STEPS) for start in starts]
             _, chances, _ = max(tried, key=lambda each: each[2])
-            parts, *_ = divided(chances, _LAST_STEPS)
+            parts, *_ = divided(chances, _LAST_STEPS)  # (V, 2)
             parts = beta_t[:, [topic]] * parts / parts.sum(1, keepdim=True)
             if parts.sum(0).min() >= _MIN_HALF:
                 halves[:, :, topic] = parts
@@ -337,14 +356,6 @@ class Relocation:
         return current().sum(change)
 
 
-def _join(joined: Tensor, word_topics: Tensor, alpha: Tensor, assignments: Assignments) -> None:
-    """Give the tokens and alpha of each topic to the topic that it becomes, (K,) int64, in place."""
-    for part in assignments.topics.split(_TOKENS_AT_ONCE):
-        part.copy_(joined[part.long()])
-    word_topics.copy_(torch.zeros_like(word_topics).index_add_(1, joined, word_topics))
-    alpha.copy_(torch.zeros_like(alpha).index_add_(0, joined, alpha)).clamp_(max=MAX_ALPHA)
-
-
 def _in_turns(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
     """Return documents with every second word, and with the others.
 
@@ -354,16 +365,36 @@ def _in_turns(counts: SparseCounts) -> tuple[SparseCounts, SparseCounts]:
     return counts.divided((places - counts.offsets[counts.documents]) % 2 == 0)
 
 
-def _change(difference: Tensor, documents: SparseCounts, likely: Tensor) -> Tensor:
-    """Return the change of the log likelihood of documents, given p (N,) and its change in parts (N, n): (B,)."""
-    rise = (difference.sum(1) / likely).clamp_min(_MIN_CHANGE).log1p()
-    return documents.sum_by_document(documents.values * rise)
+def _joining(
+    pairs: Tensor, left: Tensor, eta: Tensor, beta_t: Tensor, theta: Tensor, scored: SparseCounts, likely: Tensor
+) -> Iterator[Tensor]:
+    """Yield the change of the log likelihood of documents if topics are joined, (B,) for each pair.
+
+    Args:
+        pairs: (n, 2) topics.
+        left: (V, K) the counts of the topics.
+        eta: () Dirichlet parameter of the topics.
+        beta_t: (V, K) the topics, columns sum to 1.
+        theta: (B, K) their shares.
+        scored: the words of the documents.
+        likely: (N,) the probability of each word.
+    """
+    for pair in pairs.tolist():
+        joint = CountedTopics.from_counts(left[:, pair].sum(1, keepdim=True), eta).beta_t[:, 0]  # (V,)
+        shares, separate = theta[:, pair][scored.documents], beta_t[:, pair][scored.indices]  # (N, 2) each
+        yield _change((shares * (joint[scored.indices, None] - separate)).sum(1), scored, likely)
 
 
-def _of_clusters(documents: SparseCounts, tokens: Tensor, words: Tensor, shares: Tensor) -> Tensor:
-    """Return the probability of two clusters with words (V, 2) and shares (2,), given weighted tokens (N,): (B, 2)."""
-    scores = [documents.sum_by_document(tokens * (each + TINY).log()[documents.indices]) for each in words.unbind(1)]
-    return (torch.stack(scores, 1) + shares.log()).softmax(1)
+def _change(difference: Tensor, scored: SparseCounts, likely: Tensor) -> Tensor:
+    """Return the change of the log likelihood of documents, (B,), given p of each word (N,) and its change (N,)."""
+    return scored.sum_by_document(scored.values * (difference / likely).clamp_min(_MIN_CHANGE).log1p())
+
+
+def _cluster_scores(documents: SparseCounts, clusters: Tensor) -> Tensor:
+    """Return log p(words of document, cluster) for clusters with counts of words (V, n): (B, n)."""
+    sizes = clusters.sum(0)  # (n,)
+    words = (clusters / sizes + TINY).log()  # (V, n)
+    return documents.times(documents.values, words) + (sizes / sizes.sum()).log()
 
 
 def _in_two_clusters(
@@ -374,22 +405,19 @@ def _in_two_clusters(
     Args:
         documents: weighted tokens of B documents.
         topic: (V,) the distribution with which both clusters are smoothed.
-        chances: (N, 2) the probability of the clusters at first, for each non-zero.
-        steps: the number of steps.
+        chances: (B, 2) the probability of the clusters at first.
+        steps: the number of steps, at least 1.
 
     Returns:
-        (V, 2) the tokens of the clusters, smoothed; (N, 2) the probability of the clusters; and the log likelihood.
+        (V, 2) the tokens of the clusters, smoothed; (B, 2) the probability of the clusters; and the log likelihood.
     """
-    likelihood = tokens = torch.empty(0)
+    prior = (_SMOOTHING * len(topic) * topic)[:, None]  # (V, 1)
+    clusters = scores = prior
     for _ in range(steps):
-        tokens = torch.zeros(len(topic), 2, device=topic.device)
-        tokens.index_add_(0, documents.indices, documents.values[:, None] * chances)
-        tokens += _SMOOTHING * len(topic) * topic[:, None]
-        words = (tokens / tokens.sum(0)).log()[documents.indices] * documents.values[:, None]  # (N, 2)
-        scores = torch.stack([documents.sum_by_document(each) for each in words.unbind(1)], 1)  # (B, 2)
-        scores += (tokens.sum(0) / tokens.sum()).log()
-        likelihood, chances = scores.logsumexp(1), scores.softmax(1)[documents.documents]
-    return tokens, chances, float(likelihood.sum())
+        clusters = documents.transposed_times(documents.values, chances) + prior  # (V, 2)
+        scores = _cluster_scores(documents, clusters)  # (B, 2)
+        chances = scores.softmax(1)
+    return clusters, chances, float(scores.logsumexp(1).sum())
 
 
 def _exchanges(
