@@ -193,10 +193,10 @@ def test_all_parts_of_a_file_have_the_same_fields(tmp_path):
     assert second.times.astype(str).tolist() == ["NaT", "NaT"]
     assert (first.labels, second.labels) == (["pet", "", ""], ["", ""])
     path.write_text(without * 4 + with_both)
-    with pytest.raises(InputError, match="from 3 on has a label, and none of the 3 before"):
+    with pytest.raises(InputError, match="document 3 or a later one has a label, but the results of the 3 before it"):
         list(documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {}, 3))
     path.write_text(without * 4 + '{"text": "cat", "price": 5}\n')
-    with pytest.raises(InputError, match="from 3 on has a value of 'price', and none of the 3 before"):
+    with pytest.raises(InputError, match="document 3 or a later one has a value of 'price'"):
         list(documents_of_file(str(path), corpus.vocabulary, corpus.tokenizer, {}, {"price": 1}, 3))
     path.write_text(without * 4)
     for optional in ([], ["timestamp"]):
