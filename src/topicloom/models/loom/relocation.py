@@ -257,7 +257,7 @@ class Relocation:
             for topic, own in enumerate(theta.unbind(1)):  # (B,)
                 tokens = known * own[given.documents] * beta_t[given.indices, topic]  # (N',) of the topic
                 parts = halves[:, :, topic]  # (V, 2)
-                chances = _cluster_scores(given.with_values(tokens), parts).softmax(1)  # (B, 2)
+                chances = _cluster_scores(given.with_values(tokens), parts[:, None])[:, 0].softmax(1)  # (B, 2)
                 divided = (chances[docs] * (parts / parts.sum(0))[words]).sum(1)  # (N,) p(word | topic)
                 changes = _change(own[docs] * (divided - beta_t[words, topic]), scored, likely)  # (B,)
                 dividing[topic] = torch.stack([changes.sum(), changes.square().sum()])
@@ -282,9 +282,8 @@ class Relocation:
             tokens = likely[places] * theta[rows, topic][some.documents] * beta_t[some.indices, topic]  # (N',)
             divided = partial(_in_two_clusters, some.with_values(tokens), beta_t[:, topic])
             starts = torch.randint(len(rows), (_N_DIVISIONS, 2), generator=generator).to(rows.device)
-            tried = [divided(F.one_hot(start, len(rows)).mT.to(tokens), _FIRST_STEPS) for start in starts]
-            _, chances, _ = max(tried, key=lambda each: each[2])
-            parts, *_ = divided(chances, _LAST_STEPS)  # (V, 2)
+            _, chances, likelihood = divided(F.one_hot(starts, len(rows)).to(tokens).permute(2, 0, 1), _FIRST_STEPS)
+            parts = divided(chances[:, [int(likelihood.argmax())]], _LAST_STEPS)[0][:, 0]  # (V, 2)
             parts = beta_t[:, [topic]] * parts / parts.sum(1, keepdim=True)
             if parts.sum(0).min() >= _MIN_HALF:
                 halves[:, :, topic] = parts
@@ -391,33 +390,36 @@ def _change(difference: Tensor, scored: SparseCounts, likely: Tensor) -> Tensor:
 
 
 def _cluster_scores(documents: SparseCounts, clusters: Tensor) -> Tensor:
-    """Return log p(words of document, cluster) for clusters with counts of words (V, n): (B, n)."""
-    sizes = clusters.sum(0)  # (n,)
-    words = (clusters / sizes + TINY).log()  # (V, n)
-    return documents.times(documents.values, words) + (sizes / sizes.sum()).log()
+    """Return log p(words of document, cluster) for n mixtures of clusters with counts of words (V, n, 2): (B, n, 2)."""
+    sizes = clusters.sum(0)  # (n, 2)
+    words = (clusters / sizes + TINY).log()  # (V, n, 2)
+    scores = documents.times(documents.values, words.flatten(1)).view(-1, *sizes.shape)  # (B, n, 2)
+    return scores + (sizes / sizes.sum(1, keepdim=True)).log()
 
 
 def _in_two_clusters(
     documents: SparseCounts, topic: Tensor, chances: Tensor, steps: int
-) -> tuple[Tensor, Tensor, float]:
-    """Divide documents into two clusters by steps of expectation maximisation.
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Divide documents into two clusters by steps of expectation maximisation, from n starts.
 
     Args:
         documents: weighted tokens of B documents.
         topic: (V,) the distribution with which both clusters are smoothed.
-        chances: (B, 2) the probability of the clusters at first.
+        chances: (B, n, 2) the probability of the clusters at first.
         steps: the number of steps, at least 1.
 
     Returns:
-        (V, 2) the tokens of the clusters, smoothed; (B, 2) the probability of the clusters; and the log likelihood.
+        (V, n, 2) the tokens of the clusters, smoothed; (B, n, 2) the probability of the clusters; and (n,) the log
+        likelihood.
     """
-    prior = (_SMOOTHING * len(topic) * topic)[:, None]  # (V, 1)
+    prior = (_SMOOTHING * len(topic) * topic)[:, None, None]  # (V, 1, 1)
     clusters = scores = prior
     for _ in range(steps):
-        clusters = documents.transposed_times(documents.values, chances) + prior  # (V, 2)
-        scores = _cluster_scores(documents, clusters)  # (B, 2)
-        chances = scores.softmax(1)
-    return clusters, chances, float(scores.logsumexp(1).sum())
+        tokens = documents.transposed_times(documents.values, chances.flatten(1))  # (V, 2 n)
+        clusters = tokens.view(-1, *chances.shape[1:]) + prior  # (V, n, 2)
+        scores = _cluster_scores(documents, clusters)  # (B, n, 2)
+        chances = scores.softmax(2)
+    return clusters, chances, scores.logsumexp(2).sum(0)
 
 
 def _exchanges(
