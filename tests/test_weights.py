@@ -82,6 +82,14 @@ def test_the_warm_up_of_loom_ends_before_its_pretraining(length):
     assert set(weights[n_pretraining:]) == {1.0}  # the loss of the later stages is the bound
 
 
+def test_loom_pretrains_with_half_of_the_weight_by_default():
+    model = Loom(**SMALL | {"epochs": 32, "pretrain_share": 0.125, "sample_share": 0.0}).fit(CORPUS)
+    words = model.word_statistics()
+    assert model.stage_epochs(words)[:2] == Loom().stage_epochs(words)[:2] == (4, 28)
+    weights = [row["divergence_weight"] for row in model.history_[:4]]  # at the last batch of each epoch
+    assert 0.4 * model.kl_weight < max(weights) <= 0.5 * model.kl_weight
+
+
 class _State:
     """What a reader is built for."""
 

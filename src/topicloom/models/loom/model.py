@@ -4,8 +4,8 @@ Loom is latent Dirichlet allocation (Blei, Ng & Jordan 2003), trained in three s
 
 - Pretraining: an encoder and free topics start at clusters of documents, and maximise the evidence lower bound by
   gradient descent, as in GSM with a Laplace prior. The weight of the divergence rises in the first quarter of the
-  epochs of this stage and the next one (kl_warmup). A few epochs find words that occur together in documents; a Gibbs
-  sampler with a random start needs hundreds of passes for this.
+  epochs of this stage and the next one (kl_warmup); by default this stage ends halfway. A few epochs find words that
+  occur together in documents; a Gibbs sampler with a random start needs hundreds of passes for this.
 - Counting: CVB0 reassigns tokens to topics (Asuncion et al. 2009). The counts of each document are kept, and drawn
   again in every pass. The topics have no gradients; the encoder learns to predict the counts.
 - Sampling: the topic of each token is drawn as by a collapsed Gibbs sampler (Griffiths & Steyvers 2004), with the
@@ -480,8 +480,9 @@ class Loom(VariationalTopicModel):
         sharpness: the power to which p(topic | word) of top words is raised in the topics; 1 as in LDA.
 
     Collapse args:
-        kl_weight: the weight of the divergence from the prior in pretraining. With a weight of 1, topics of short texts
-            form late, because a code costs more nats than such a text gains by it.
+        kl_weight: the highest weight of the divergence from the prior in pretraining, which ends at half of it by
+            default (see `kl_warmup`). With a weight of 1, topics of short texts form late, because a code costs more
+            nats than such a text gains by it.
         spare_topics: the number of additional topics at the start, as a multiple of n_topics; at most 50. They are
             removed in the counting stage.
 
@@ -514,7 +515,8 @@ class Loom(VariationalTopicModel):
 
         Args:
             X: a Corpus, texts, lists of tokens, a data frame with a column "text", or counts (n_docs, V).
-            refine: the number of refinement steps, instead of the setting `refine`; 0 returns the encoder's theta.
+            refine: the number of refinement steps, instead of the setting `refine`; 0 returns the encoder's theta,
+                smoothed by the prior.
 
         Returns:
             (n_docs, K) float32, rows sum to 1. A document without a known word gets the average shares.
