@@ -14,6 +14,7 @@ The defaults are those of the paper and its code, with these differences; the se
   epochs=200, batch_size=200).
 - The encoder receives log(1 + x) and has 128 units; half of a document's words are hidden from it in training
   (encoder_input="raw", hidden_size=200, input_dropout=0).
+- Given word vectors are centred before they get unit length (whiten="none").
 """
 
 from __future__ import annotations

@@ -408,7 +408,7 @@ def members_of(labels: Labels, n_clusters: int) -> sp.csr_array:
 
 
 def class_tf_idf(counts: Array) -> Array:
-    """Return class-based TF-IDF (Grootendorst 2022, equation 3), each row divided by its sum.
+    """Return class-based TF-IDF (Grootendorst 2022, equation 2), each row divided by its sum.
 
     Args:
         counts: (K, V) the tokens of each word in the documents of each cluster. A cluster without tokens gets the

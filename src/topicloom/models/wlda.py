@@ -23,8 +23,8 @@ The defaults depart from the paper as follows; the settings in parentheses are t
   makes topics of real texts worse (mmd_weight=1).
 - p(w | theta) is theta beta and not softmax(theta B + b) (decoder="product"). The cost of a step then grows with the
   number of non-zero counts only, and planted topics are found more exactly.
-- Topics are deviations from the background frequencies (background=False), and half of a document's words are hidden
-  from the encoder in training (input_dropout=0).
+- Topics are deviations from the background frequencies, where the paper's decoder learns its bias
+  (background="learned"), and half of a document's words are hidden from the encoder in training (input_dropout=0).
 A point posterior has no bound on the likelihood, so `bound` is the likelihood at the point itself.
 """
 
