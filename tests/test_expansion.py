@@ -18,6 +18,7 @@ from topicloom import metrics
 from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, shares_words, systematic
 from topicloom.errors import InputError
 from topicloom.models import MODELS
+from topicloom.models.loom.model import LoomNetwork
 from topicloom.models.words import Words
 from topicloom.nn.sparse import Batch
 from topicloom.training.batches import BatchReader, sparse_counts
@@ -231,6 +232,33 @@ def test_the_encoder_of_loom_learns_by_the_lent_share(lent, monkeypatch):
     )
     tl.Loom(N_GROUPS, epochs=8, random_state=0, neighbour_tokens=lent).fit(CORPUS)  # documents have two words
     assert [plan.learning_rate for plan in rates] == ([pytest.approx(0.01 * (lent / (2 + lent)) ** 2)] if lent else [])
+
+
+def test_lent_words_are_taken_out_of_the_topics_of_loom(monkeypatch):
+    """N_vk min(1, O_vk / E_vk), where O are the expected counts of own words, and E those of own and lent words."""
+    take_out, expected, found = LoomNetwork._count_own_words, [], []
+
+    def counted(network, batch):
+        theta = network.posterior(batch).point().double().numpy()
+        x, beta = batch.counts.to_dense().double().numpy() ** network.counting.count_power, topics.double().numpy()
+        return beta * ((x / (theta @ beta.T)).T @ theta)
+
+    def observed(network, documents):
+        nonlocal topics
+        topics, before = network.counting.topics().clone(), network.counting.word_topics.double().numpy()
+        (batch,) = documents.with_batches_of(len(COUNTS))
+        own, every = (counted(network, each) for each in (replace(batch, counts=batch.own_counts, own=None), batch))
+        assert (own > every).any()  # theta of own words alone is another one
+        expected.append(before * np.minimum(1, own / every))
+        take_out(network, documents)
+        found.append(network.counting.word_topics.double().numpy())
+
+    topics = torch.empty(0)
+    monkeypatch.setattr(LoomNetwork, "_count_own_words", observed)
+    vectors = VECTORS + np.random.default_rng(2).normal(size=VECTORS.shape)  # documents of several groups are near
+    model = tl.Loom(N_GROUPS, epochs=40, neighbour_tokens=1, random_state=0, device="cpu")
+    model.fit(CORPUS.with_vectors(vectors))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-3, atol=1e-4)
 
 
 def test_documents_without_vectors_are_read_by_their_words(caplog):

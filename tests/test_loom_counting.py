@@ -17,7 +17,6 @@ from topicloom.models.loom import collapsed, cvb0
 from topicloom.models.loom.collapsed import (
     _INITIAL_BACKGROUND_SHARE,
     _REFINEMENT_STEPS,
-    ENCODER_PRIOR_SHARE,
     PRIOR_TOKENS,
     CollapsedCounts,
 )
@@ -723,13 +722,16 @@ def test_inference_counts_all_tokens():
     np.testing.assert_allclose(posterior.alpha.sum(1), sizes + alpha, rtol=1e-5)
 
 
+@pytest.mark.parametrize("predicted", [None, 20.0])
 @pytest.mark.parametrize("steps", [0, 3])
-def test_part_of_a_documents_prior_follows_the_encoder(steps):
+def test_part_of_a_documents_prior_follows_the_encoder(steps, predicted):
+    """alpha_dk = (1 + 2 / (A n)) (alpha_k + A theta_k) / 2, and with a vector 20 theta_k more, which n counts."""
     new, batch, theta = started(), single(COUNTS), encoded()
-    new.alpha = torch.tensor([0.2, 0.7, 0.1])
-    alpha = (1 - ENCODER_PRIOR_SHARE) * new.alpha + ENCODER_PRIOR_SHARE * theta  # alpha sums to 1
-    alpha *= 1 + PRIOR_TOKENS / batch.counts.totals.clamp_min(1)[:, None]
-    posterior = new.infer(batch, theta, steps)
+    new.alpha = torch.tensor([0.4, 1.4, 0.2])  # A = 2
+    n = batch.counts.totals.clamp_min(1)[:, None] + (predicted or 0)
+    alpha = (1 + 1 / n) * (new.alpha + 2 * theta) / 2 + (predicted or 0) * theta
+    extra = None if predicted is None else torch.full((N_DOCS,), predicted)
+    posterior = new.infer(batch, theta, steps, extra)
     torch.testing.assert_close(posterior.alpha, alpha + expected_counts(batch.counts, new.beta_t, alpha, theta, steps))
     torch.testing.assert_close(posterior.prior, new.alpha)
 
