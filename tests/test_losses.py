@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
 from scipy.special import digamma, expit, gammaln, log_softmax, logsumexp, softmax
 
@@ -171,10 +172,10 @@ def test_nvlda_averages_probabilities():
 # Dirichlets.
 
 
-def dirichlet(network: Any, h: Array, alpha: Array) -> Array:
+def dirichlet(head: Any, h: Array, alpha: Array) -> Array:
     """a(x) = alpha + c n softmax(2 BN(A h) + log alpha) + 1e-5, where c is learned between .175 and 1.75."""
-    c = 1.75 * 0.1 ** expit(5 * array(network.head.concentration.scale))
-    logits = 2 * normalised(h @ array(network.head.log_alpha.weight).T) + np.log(alpha)
+    c = 1.75 * 0.1 ** expit(5 * array(head.concentration.scale))
+    logits = 2 * normalised(h @ array(head.log_alpha.weight).T) + np.log(alpha)
     return alpha + c * LENGTHS[:, None] * softmax(logits, axis=1) + 1e-5
 
 
@@ -187,7 +188,7 @@ def kl_dirichlet(a: Array, alpha: Array) -> Array:
 def test_dirichletvae_adds_observed_tokens_to_the_prior(estimator):
     network = network_of(tl.DirichletVAE(K, estimator=estimator, **QUICK | UNDISTURBED))
     alpha = 0.07 * K * softmax(array(network.shares.logits))
-    a = dirichlet(network, hidden(network, np.log1p(X)), alpha)
+    a = dirichlet(network.head, hidden(network, np.log1p(X)), alpha)
     theta = array(network.posterior(batch()).sample(seeded(5)).theta)
     beta = softmax(FREQUENCY + array(network.decoder.topics.deviations()).T, axis=1)
     check(loss_of(network), words_of(theta @ beta), kl_dirichlet(a, alpha))
@@ -197,13 +198,33 @@ def test_dirichletvae_adds_observed_tokens_to_the_prior(estimator):
 def test_sparsity_adds_the_divergence_of_present_topics():
     network = network_of(tl.DirichletVAE(K, sparsity=0.3, **QUICK | UNDISTURBED))
     h, alpha = hidden(network, np.log1p(X)), 0.07 * K * softmax(array(network.shares.logits))
-    a, part = dirichlet(network, h, alpha), network.indicator
+    a, part = dirichlet(network.head, h, alpha), network.indicator
     logits = normalised(h @ array(part.logits.weight).T) * 5 * array(part.norm.scale) + 5 * array(part.norm.shift)
     present = expit(logits + np.log(0.3 / 0.7))
     bernoulli = present * np.log(present / 0.3) + (1 - present) * np.log((1 - present) / 0.7)
     assert array(loss_of(network).divergence) == pytest.approx(kl_dirichlet(a, alpha) + bernoulli.sum(1), rel=1e-4)
     theta = present * a / (present * a).sum(1, keepdims=True)
     assert array(network.posterior(batch()).point()) == pytest.approx(theta, rel=1e-4)
+
+
+def test_weibulls_have_the_means_of_gammas():
+    """KL(Weibull(k, r lambda) || Weibull(k0, lambda0)), at the common factor r with which it is least."""
+    network = network_of(tl.DirichletVAE(K, estimator="weibull", **QUICK | UNDISTURBED))
+    alpha = 0.07 * K * softmax(array(network.shares.logits))
+    a, posterior = dirichlet(network.head.mean, hidden(network, np.log1p(X)), alpha), network.posterior(batch())
+    k, k0 = array(posterior.shape), array(network.head.prior_shape(network.alpha))
+    scale, scale0 = a / np.exp(gammaln(1 + 1 / k)), alpha / np.exp(gammaln(1 + 1 / k0))
+
+    def divergence(log_r: float, d: int) -> float:
+        log_ratio = log_r + np.log(scale[d] / scale0)
+        moment = np.exp(k0 * log_ratio + gammaln(1 + k0 / k[d]))  # E[(w / lambda0)^k0]
+        return float((np.log(k[d] / k0) - k0 * log_ratio + np.euler_gamma * (k0 / k[d] - 1) + moment - 1).sum())
+
+    least = [minimize_scalar(divergence, bracket=(-20, 20), args=(d,)).fun for d in range(D)]
+    theta = array(posterior.sample(seeded(5)).theta)
+    beta = softmax(FREQUENCY + array(network.decoder.topics.deviations()).T, axis=1)
+    check(loss_of(network), words_of(theta @ beta), np.array(least))
+    assert array(posterior.point()) == pytest.approx(a / a.sum(1, keepdims=True), rel=1e-4)
 
 
 # A single theta for each document.
