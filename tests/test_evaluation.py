@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_what_coherence_is_measured_against(model):
     )
     names = [found.about["coherence_against"] for found in (given, trained, other)]
     assert names == ["the documents given", "the training corpus", "the reference"]
-    assert [found["c_v"].settings["n_documents"] for found in (given, trained, other)] == [21, 60, 2]
+    assert [found["c_v"].settings["n_documents"] for found in (given, trained, other)] == [20, 60, 2]
     assert given["perplexity_bound"] == trained["perplexity_bound"] == other["perplexity_bound"]
     assert given["document_npmi"] != trained["document_npmi"]
     assert "cat" not in other["c_v"].unseen
@@ -195,6 +196,31 @@ def test_documents_without_words(model):
     assert "no document has a word" in found.skipped["perplexity_bound"]
     assert found.about["empty_documents"] == 2
     whole(tl.evaluate(model, ["unheard of", ""]))  # coherence against nothing
+
+
+def test_documents_without_words_do_not_change_coherence(tmp_path):
+    """A comparison leaves them out; NPMI is computed by hand from the others."""
+    some = [" ".join(text.split()[:4]) for text in TRAIN]
+    blank = [*some, "", "unheard of", *[""] * 20]
+    corpus = tl.Corpus.from_texts(blank, language="en", min_df=2, max_df=1.0)
+    found = tl.compare(None, ["lda:epochs=5"], 3, 1, split=(corpus,) * 3, out=tmp_path, keep_models=True)
+    model = found.load_model("lda:epochs=5", 3)
+    evaluation = tl.evaluate(model, corpus)
+    for name in ("document_npmi", "c_v", "c_npmi", "c_uci"):
+        if name in found.measures:
+            assert found.rows[0]["measures"]["test"][name] == float(evaluation[name])
+        assert evaluation[name] == tl.evaluate(model, some)[name]
+    documents = [set(row) for row in map(corpus.tokenizer, some) if set(row) & set(corpus.vocabulary)]
+    values = []
+    for topic in model.topics(10):
+        for one, other in combinations(topic, 2):
+            p, q = (np.mean([word in each for each in documents]) for word in (one, other))
+            both = np.mean([{one, other} <= each for each in documents])
+            values.append(np.log(both / (p * q)) / -np.log(both) if both else -1)
+    assert float(evaluation["document_npmi"]) == pytest.approx(np.mean(values))
+    whole = tl.evaluate(model, corpus, reference=corpus)  # a reference of one's own counts as it is
+    assert whole["document_npmi"].settings["n_documents"] == len(blank)
+    assert whole["document_npmi"] > evaluation["document_npmi"]
 
 
 def test_weights_have_a_completion():

@@ -155,7 +155,7 @@ class ModelInputs(MeasureInputs):
         if isinstance(self.reference, GivenReference):
             raise InputError("no vectors of documents were given")
         if self.reference not in _pools_of:
-            vectors = self.reference.corpus.vectors
+            vectors = self.reference.vectors
             pools = None if vectors is None else pools_of(vectors)
             if pools is None or not len(pools):
                 raise InputError("no vectors of documents were given")
@@ -423,12 +423,14 @@ def evaluate(
     Args:
         model: the fitted model.
         X: the documents that perplexity, classes and the latent code are measured on: a Corpus, texts, lists of
-            tokens, or (D, V) counts over the model's vocabulary.
+            tokens, or (D, V) counts over the model's vocabulary. Coherence is measured against those that have a word
+            of the vocabulary.
         labels: a class for each document of X, None or "" where it is unknown. A Corpus has its own labels.
         training: the documents that the model was trained on, if X is others; of the same types as X. Coherence is
-            measured against them, and a classifier is trained on their labels. Without labelled training documents,
-            the classifier is cross-validated on X.
-        reference: another corpus to measure coherence against, of the same types, or a `metrics.Reference`.
+            measured against them in place of X, and a classifier is trained on their labels. Without labelled training
+            documents, the classifier is cross-validated on X.
+        reference: another corpus to measure coherence against, of the same types, or a `metrics.Reference`. All of its
+            documents count, as for gensim.
         vectors: (D, E) the vectors of the documents of X, by the encoder of the model's training documents.
         encoder: that encoder, if the model reads vectors and its `encoder_` is None.
         word_vectors: word vectors for the measures that need them: `WordVectors`, or a mapping from words to vectors.
@@ -526,7 +528,7 @@ def _inputs(
     if isinstance(reference, Reference):
         against = GivenReference(reference)
     elif reference is not None:
-        against = Documents.of(model, reference, None, "the reference", words_only=True).reference
+        against = CorpusReference(model.documents(reference, words_only=True), "the reference", whole=True)
     if word_vectors is not None and (isinstance(word_vectors, str) or not hasattr(word_vectors, "__contains__")):
         raise SettingError(
             "`word_vectors` should be WordVectors or a mapping from words to vectors; "

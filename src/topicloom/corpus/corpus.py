@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -953,6 +953,8 @@ class CorpusReference:
     Args:
         corpus: the corpus.
         name: the name of the corpus in results and messages.
+        whole: whether documents without a word of the vocabulary count, as for gensim. With every blank line, any two
+            words seem to occur together more often than by chance.
         total: returns the sum of an array over the processes that train together; `documents` are then those of all.
             `ordered_documents` are always those of this process.
 
@@ -960,8 +962,11 @@ class CorpusReference:
         order_unknown: a sentence that says why the order of the words is not known; None if it is known.
     """
 
-    def __init__(self, corpus: Corpus, name: str = "the corpus", *, total: Total | None = None) -> None:
+    def __init__(
+        self, corpus: Corpus, name: str = "the corpus", *, whole: bool = False, total: Total | None = None
+    ) -> None:
         self.corpus, self.name, self.total = corpus, name, total
+        self._counted = None if whole or not corpus.is_empty.any() else ~corpus.is_empty
         why = None if corpus.has_order else f"the order of words is not known, because {name} has counts without texts"
         self.order_unknown: str | None = why
 
@@ -984,6 +989,7 @@ class CorpusReference:
             counts,
             self.corpus.vocabulary,
             self.name,
+            rows=None if self._counted is None else np.flatnonzero(self._counted),
             after_piece=partial(release, counts.data, counts.indices),
             total=self.total,
         )
@@ -997,7 +1003,14 @@ class CorpusReference:
         """
         if self.order_unknown is not None:
             raise InputError(self.order_unknown)
-        return Reference.from_tokens(self.corpus.tokens(), self.name)
+        tokens = self.corpus.tokens()
+        return Reference.from_tokens(tokens if self._counted is None else compress(tokens, self._counted), self.name)
+
+    @property
+    def vectors(self) -> npt.NDArray[Any] | None:
+        """(n, E) the vectors of the documents, if they have vectors."""
+        vectors = self.corpus.vectors
+        return vectors if vectors is None or self._counted is None else vectors[self._counted]
 
 
 def _encoder_of(

@@ -385,7 +385,7 @@ def reference_for(given: Any, training: Corpus) -> Reference | None:
     if given is None or isinstance(given, Reference):
         return given
     corpus = given if isinstance(given, Corpus) else corpus_over(given, training.vocabulary, training.tokenizer)
-    return CorpusReference(corpus, "the reference").reference(ordered=corpus.has_order)
+    return CorpusReference(corpus, "the reference", whole=True).reference(ordered=corpus.has_order)
 
 
 def _without_empty(parts: Split) -> Split:
