@@ -545,6 +545,7 @@ def test_infer_keeps_every_row_in_order(trained, tmp_path, monkeypatch):
     assert call("infer", trained, new, "--out", out).exit_code == 0
     assert table(out.read_text()) == rows
     refused("infer", trained, new, "--out", out, says=["already exists", "--overwrite"])
+    refused("infer", trained, new, "--overwrite", says=["--overwrite replaces the file of --out; give that, too"])
     refused("infer", trained, new, "--out", tmp_path / "theta.xlsx", says=["theta.xlsx", ".parquet"])
     parquet = pytest.importorskip("pyarrow.parquet")
     assert call("infer", trained, new, "--out", tmp_path / "theta.parquet").exit_code == 0

@@ -411,6 +411,9 @@ def test_what_is_near(view, plain):
 
 def test_names():
     assert unique_names(["a", "b", "a", ""]) == ["a (0)", "b", "a (2)", "(3)"]
+    names = unique_names(["a", "a", "a (0)", "", "(3)", "a (0) (0)"])
+    assert len(set(names)) == 6
+    assert names[1] == "a (1)"
     assert free_names(2, ["topic_1"]) == ["topic__0", "topic__1"]
 
 
@@ -517,6 +520,13 @@ def latex_rows(text: str) -> list[list[str]]:
     body = text.split(r"\toprule", 1)[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
     rows = [row.strip() for row in re.split(r"\\\\\n", body) if row.strip()]
     return [[cell.strip() for cell in re.split(r"(?<!\\)&", row)] for row in rows]
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "Topics of 1 document. "), ("zh", "1 篇文档的主题。")])
+def test_a_single_document_is_no_plural(language, says):
+    topics = printed()
+    single = tl.Topics(topics.model, topics.corpus[:1])
+    assert says in single.publication_table(table_language=language).to_markdown()
 
 
 def test_topics_go_into_a_paper():

@@ -250,6 +250,17 @@ def test_no_other_thing_is_a_frame():
         Corpus.from_frame([1, 2])
 
 
+def test_classes_of_svmlight_are_whole_numbers(tmp_path):
+    from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+    dump_svmlight_file(np.eye(4), [2, 10, 2.5, -1], str(tmp_path / "a.svm"))
+    counts, classes = load_svmlight_file(str(tmp_path / "a.svm"))
+    written = [line.split()[0] for line in (tmp_path / "a.svm").read_text().splitlines()]
+    assert Corpus.from_counts(counts, labels=classes).labels == written == ["2", "10", "2.5", "-1"]
+    single = Corpus.from_counts(counts, labels=classes.astype(np.float32), ids=[1.0, 2.0, np.nan, 1e20])
+    assert (single.labels, single.ids) == (written, ["1", "2", "", "1e+20"])
+
+
 def test_labels_can_be_replaced():
     corpus = full()
     again = corpus.with_labels([1, 2, None, 4])

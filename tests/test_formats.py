@@ -246,6 +246,22 @@ def test_fields_inside_of_fields(tmp_path, name):
             texts(path, text="data.body.text", label="user.ag")
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "object.json", "a.csv"])
+def test_classes_and_ids_are_as_the_file_writes_them(tmp_path, name):
+    written = ["true", "1.10", "2.0", "1e3", "7", "12E3"]
+    rows = [f'{{"text": "a", "label": {each}, "id": {each}, "x": {each}}}' for each in written]
+    lines = ["text,label,id,x", *(f"a,{each},{each},{each}" for each in written)]
+    records = ", ".join(rows)
+    contents = {"a.json": f"[{records}]", "a.jsonl": "\n".join(rows), "object.json": f'{{"rows": [{records}]}}'}
+    (tmp_path / name).write_text(contents.get(name, "\n".join(lines)) + "\n")
+    found = list(read(tmp_path / name, label="label", id="id"))
+    assert [each.label for each in found] == [each.id for each in found] == written
+    if name != "a.csv":  # a number of JSON stays a number, and is no code
+        numbers = [each.covariates["x"] for each in read(tmp_path / name, covariates=["x"])]
+        assert list(map(float, numbers[1:])) == [1.1, 2, 1000, 7, 12000]
+        assert "E" not in numbers[-1]
+
+
 def test_a_key_with_dots_comes_before_a_path():
     assert records.value_at({"a.b": 1, "a": {"b": 2}}, "a.b") == 1
     assert records.value_at({"a": {"b.c": 1, "b": {"c": 2}}}, "a.b.c") == 1

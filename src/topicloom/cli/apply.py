@@ -26,7 +26,7 @@ from .options import (
     QuietNotes,
     Reading,
     Run,
-    check_new,
+    check_out,
     check_source,
     check_table,
     mention_edits,
@@ -101,7 +101,7 @@ def infer(
         raise InputError(f"{out} ends in neither .csv nor .parquet; give a name that does")
     if out is not None and excel:
         require_delimited(out)
-    check_new(out, overwrite)
+    check_out(out, overwrite)
     if outliers and by_parent:
         raise InputError("`outliers` judges each piece of a divided text, and not the whole; leave out `by_parent`")
     from ..topics.saved import find_model

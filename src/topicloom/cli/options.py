@@ -420,15 +420,20 @@ def check_new(path: Path | None, overwrite: bool) -> None:
         raise InputError(f"{path} already exists; give another name, or --overwrite to replace it")
 
 
+def check_out(out: Path | None, overwrite: bool) -> None:
+    """Raise InputError if the file of `out` exists and may not be replaced, or if there is none to replace."""
+    if out is None and overwrite:
+        raise InputError("`overwrite` replaces the file of `out`; give that, too, or leave it out")
+    check_new(out, overwrite)
+
+
 def check_table(path: Path | None, overwrite: bool, excel: bool = False) -> None:
     """Check the file of a table before anything takes time."""
     if path is not None:
         from ..topics.table import require_format
 
         require_format(path, excel=excel)
-        check_new(path, overwrite)
-    elif overwrite:
-        raise InputError("`overwrite` replaces the file of `out`; give that, too, or leave it out")
+    check_out(path, overwrite)
 
 
 def is_for_print(path: Path | None) -> bool:

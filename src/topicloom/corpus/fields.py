@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..messages import brief, counted
 from ..text import TextEncoder
-from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, is_utf8, pieces, require_utf8
+from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, is_utf8, pieces, plain_string, require_utf8
 from .dates import TimeReader, Times
 
 logger = logging.getLogger("topicloom")
@@ -716,7 +716,7 @@ def _as_strings(what: str, column: Iterable[Any]) -> list[str]:
     column = list(column)
     if (row := next((row for row, value in enumerate(column) if isinstance(value, bytes)), None)) is not None:
         raise InputError(f"{what} of document {row} is {brief(column[row])}, which is bytes; decode it to a string")
-    strings = ["" if is_missing(value) else str(value) for value in column]
+    strings = ["" if is_missing(value) else plain_string(value) for value in column]
     if is_utf8("".join(strings)):
         return strings
     return [require_utf8(each, f"{what} of document {row}") for row, each in enumerate(strings)]

@@ -20,6 +20,7 @@ from typing import IO, Any, NamedTuple, TextIO, cast
 
 from ..errors import InputError, MissingExtraError
 from ..messages import brief, nearest
+from .strings import plain_string
 
 logger = logging.getLogger("topicloom")
 
@@ -531,7 +532,7 @@ class _Text:
 
 def _of_list(text: _Text, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a list one after another. The list need not fit in memory."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_float=_Decimal)
     text.character()
     text.at += 1  # after the bracket
     for number in count(1):
@@ -602,7 +603,7 @@ def _is_json(text: str) -> bool:
 
 def _parsed(text: str, where: str, advice: str = "correct the file") -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_Decimal)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         raise InputError(f"{where}, {line}column {error.colno}: not JSON ({error.msg}); {advice}") from None
@@ -610,6 +611,17 @@ def _parsed(text: str, where: str, advice: str = "correct the file") -> Any:
         raise InputError(f"{where}: the JSON is nested too deeply; {advice}") from None
     except ValueError:  # Python converts no integer of more than 4,300 digits
         raise InputError(f"{where}: the JSON has a number with too many digits; {advice}") from None
+
+
+class _Decimal(float):
+    """A number of JSON with a point or an exponent, which keeps its characters: class 1.10 is not class 1.1."""
+
+    written: str
+
+    def __new__(cls, written: str) -> _Decimal:
+        number = super().__new__(cls, written)
+        number.written = written
+        return number
 
 
 def _record(value: Any, where: str, rule: str) -> dict[str, Any]:
@@ -734,9 +746,10 @@ def _document(record: Mapping[str, Any], columns: Columns, where: str) -> Docume
     text = "" if record[columns.text] is None else record[columns.text]  # a missing text keeps its row
     if not isinstance(text, str):
         raise InputError(f"{where}: {columns.text!r} is {reprlib.repr(text)}, not a string; correct it")
-    id, label, timestamp = (None if name is None else as_string(record[name]) for name in columns.of_documents())
+    id, label, timestamp = (None if name is None else record[name] for name in columns.of_documents())
+    id, label = (value.written if isinstance(value, _Decimal) else as_string(value) for value in (id, label))
     covariates = {name: as_string(record[name]) for name in columns.covariates} if columns.covariates else None
-    return Document(text.replace("\0", " "), id, label, timestamp, covariates)
+    return Document(text.replace("\0", " "), id, label, as_string(timestamp), covariates)
 
 
 def as_string(value: Any) -> str | None:
@@ -745,4 +758,6 @@ def as_string(value: Any) -> str | None:
         return None
     if isinstance(value, bytes):  # some programs write strings to Parquet so; a lone surrogate is refused later
         return value.decode("utf-8", "surrogateescape")
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()  # as JSON writes it
+    return str(value.isoformat()) if hasattr(value, "isoformat") else plain_string(value)

@@ -60,6 +60,19 @@ def replace_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def plain_string(value: Any) -> str:
+    """Return a value as a string, and a whole number without ".0": class 2 of svmlight is read as the number 2.0.
+
+    >>> plain_string(2.0), plain_string(2.5), plain_string("2.0")
+    ('2', '2.5', '2.0')
+    """
+    is_float = isinstance(value, float | np.floating)
+    return str(int(value)) if is_float and abs(value) < _EXACT and value == int(value) else str(value)
+
+
+_EXACT = 1e15  # str() writes larger numbers with an exponent
+
+
 def is_utf8(text: str) -> bool:
     """Whether a text can be written as UTF-8, which is true unless it contains a surrogate."""
     if text.isascii():

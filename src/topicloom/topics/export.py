@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -233,9 +234,18 @@ def texts_or_words(corpus: Corpus) -> list[str]:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return distinct names: the number of the topic is added to empty names and to those that occur twice."""
-    often = {name for name in names if list(names).count(name) > 1 or not name.strip()}
-    return [f"{name} ({topic})".strip() if name in often else name for topic, name in enumerate(names)]
+    """Return distinct names: empty names and those that occur twice get the number of the topic.
+
+    >>> unique_names(["pets", "pets", "", "pets (0)"])
+    ['pets (0) (0)', 'pets (1)', '(2)', 'pets (0)']
+    """
+    often = {name for name, times in Counter(names).items() if times > 1 or not name.strip()}
+    found = list(names)
+    for topic, name in enumerate(names):
+        if name in often:
+            while found[topic] == name or found.count(found[topic]) > 1:
+                found[topic] = f"{found[topic]} ({topic})".strip()
+    return found
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import SettingError
+from ..messages import counted
 from ..metrics.catalogue import CATALOGUE
 from .table import NOT_IN_LABELS, Strong, Table
 
@@ -27,13 +28,13 @@ _HEADINGS = {
     "word": ("Word", "词"), "probability": ("Probability (%)", "概率（%）"),
 }  # fmt: skip
 _TOPICS = (
-    "Topics of {documents} documents. Share is the mean proportion of the topic in a document, and NPMI the coherence "
+    "Topics of {documents}. Share is the mean proportion of the topic in a document, and NPMI the coherence "
     "of its ten top words in the documents.",
-    "{documents} 篇文档的主题。占比是主题在文档中所占比例的平均值；NPMI 是前十个主题词在文档中的一致性。",
+    "{documents}的主题。占比是主题在文档中所占比例的平均值；NPMI 是前十个主题词在文档中的一致性。",
 )
 _COMPARISON = (
-    "{subject} on {documents} {part} documents: {values}. {best}{once}",
-    "{documents} 篇{part}文档上的{subject}：{values}。{best}{once}",
+    "{subject} on {documents}: {values}. {best}{once}",
+    "{documents}上的{subject}：{values}。{best}{once}",
 )
 _MODELS = ("Topic models", "主题模型")
 _PARTS = {"validation": ("validation", "验证"), "test": ("test", "测试")}
@@ -46,12 +47,12 @@ _ONCE = (
     "下列指标描述主题本身，与这部分文档无关：{measures}。",
 )
 _EVALUATION = (
-    "Measures of {model} with {n_topics} topics on {documents} documents.",
-    "{model}（{n_topics} 个主题）在 {documents} 篇文档上的指标。",
+    "Measures of {model} with {n_topics} topics on {documents}.",
+    "{model}（{n_topics} 个主题）在 {documents}上的指标。",
 )
 _TRENDS = (
-    "Shares of topics {by} in {documents} documents, with {level} % confidence intervals (CI).",
-    "{documents} 篇文档的主题占比，{by}统计，附 {level}% 区间。",
+    "Shares of topics {by} in {documents}, with {level} % confidence intervals (CI).",
+    "{documents}的主题占比，{by}统计，附 {level}% 区间。",
 )
 _SPARSE = (
     " Periods with fewer than {least} documents are sparse.",
@@ -62,14 +63,14 @@ _PERIODS_ZH = {
     "decade": "按十年",
 }  # fmt: skip
 _GROUPS = (
-    "Shares of topics by {by} in {documents} documents, with {level} % confidence intervals (CI).",
-    "{documents} 篇文档的主题占比，按{by}分组，附 {level}% 区间。",
+    "Shares of topics by {by} in {documents}, with {level} % confidence intervals (CI).",
+    "{documents}的主题占比，按{by}分组，附 {level}% 区间。",
 )
 _CROSS_TABLE = (
-    "Topics by {by} in {documents} documents: shares with {level} % confidence intervals (CI), and lift, the share "
+    "Topics by {by} in {documents}: shares with {level} % confidence intervals (CI), and lift, the share "
     "divided by that of all documents. Each group is compared with all documents; p is corrected for all topics and "
     "groups, by the method of {correction}.",
-    "{documents} 篇文档的主题，按{by}分组：占比（附 {level}% 区间）和提升度（占比与全部文档的占比之比）。"
+    "{documents}的主题，按{by}分组：占比（附 {level}% 区间）和提升度（占比与全部文档的占比之比）。"
     "每组都与全部文档比较；p 值按所有主题和组校正（{correction}）。",
 )
 _CORRECTIONS = {"benjamini-hochberg": "Benjamini–Hochberg", "holm": "Holm"}
@@ -119,7 +120,7 @@ def topics_for_print(table: Table, given: Sequence[str | None], n_documents: int
         "share": [100 * share for share in table["share"]],
         "coherence": list(table["coherence"]),
     }
-    caption = _TOPICS[chinese].format(documents=f"{n_documents:,}")
+    caption = _TOPICS[chinese].format(documents=_documents(n_documents, chinese))
     return _printed(columns, language, caption, "tab:topics")
 
 
@@ -139,7 +140,7 @@ def trends_for_print(found: OverTime, given: Sequence[str | None], level: float,
         by = _PERIODS_ZH.get(unit, "按时段")
     else:
         by = f"in periods of {unit}" if unit[0].isdigit() else f"by {'period' if unit == 'bins' else unit}"
-    about = {"by": by, "documents": f"{int(found.shares.n_docs.sum()):,}", "level": f"{100 * level:.4g}"}
+    about = {"by": by, "documents": _documents(int(found.shares.n_docs.sum()), chinese), "level": f"{100 * level:.4g}"}
     caption = _TRENDS[chinese].format(**about)
     if any(table["sparse"]):
         caption += _SPARSE[chinese].format(least=found.min_documents)
@@ -176,7 +177,8 @@ def groups_for_print(
     called = ("类别" if chinese else "class") if is_class else title or found.by
     heading = _HEADINGS["class"][chinese] if is_class else called
     spaced = f" {called} " if chinese and called.isascii() else called
-    about = {"by": spaced, "documents": f"{int(found.shares.n_docs.sum()):,}", "level": f"{100 * level:.4g}"}
+    documents = _documents(int(found.shares.n_docs.sum()), chinese)
+    about = {"by": spaced, "documents": documents, "level": f"{100 * level:.4g}"}
     kind, table = "by", found.table()
     if correction is None:
         further, caption = {}, _GROUPS[chinese].format(**about)
@@ -232,6 +234,10 @@ def _share_columns(table: Table) -> dict[str, list[str]]:
         "interval": [_NONE if None in (low, high) else f"{_percent(low)}–{_percent(high)}" for low, high in ends],
         "documents": [f"{n:,}" for n in table["documents"]],
     }
+
+
+def _documents(number: int, chinese: bool, part: str = "") -> str:
+    return f"{number:,} 篇{part}文档" if chinese else counted(number, f"{part} document".strip())
 
 
 def _percent(value: float | None) -> str:
@@ -290,7 +296,7 @@ def comparison_for_print(
     values = (_SEEDS if seeds > 1 else _ONE_SEED)[chinese].format(seeds=seeds)
     subject = _MODELS[chinese] if several else next(iter(titles.values()))
     caption = _COMPARISON[chinese].format(
-        subject=subject, documents=f"{n_documents:,}", part=_PARTS[part][chinese], values=values,
+        subject=subject, documents=_documents(n_documents, chinese, _PARTS[part][chinese]), values=values,
         best=(_BEST_OF_SIZE if several else _BEST)[chinese], once=_ONCE[chinese].format(measures=once) if once else "",
     )  # fmt: skip
     return _printed(columns, language, caption, f"tab:comparison-{part}")
@@ -317,7 +323,7 @@ def evaluation_for_print(
             for row in known
         ],
     }
-    caption = _EVALUATION[chinese].format(**{**about, "documents": f"{about['documents']:,}"})
+    caption = _EVALUATION[chinese].format(**{**about, "documents": _documents(about["documents"], chinese)})
     return _printed(columns, language, caption, "tab:measures")
 
 
