@@ -236,12 +236,21 @@ def json_value(case: Case, depth: int = 0) -> Any:
 
 
 def string_of(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and abs(value) < 1e15 and not value % 1:
+        return str(round(value))
     return None if value is None or value != value else replace_surrogates(str(value))
 
 
-def document_of(record: dict[str, Any]) -> Document:
+def document_of(line: str) -> Document:
+    """The document of a line of JSON. Its id and its class have numbers as they are written."""
+    record, written = json.loads(line), json.loads(line, parse_float=str)
+    if not isinstance(record, dict) or not isinstance(record["text"], str | None):
+        raise ValueError
     text = replace_surrogates((record["text"] or "").replace("\0", " "))
-    return Document(text, *(string_of(record.get(name)) for name in ("id", "label", "timestamp")))
+    given = [(written if isinstance(record.get(name), float) else record).get(name) for name in ("id", "label")]
+    return Document(text, *map(string_of, [*given, record.get("timestamp")]))
 
 
 def json_lines(case: Case) -> int:
@@ -255,10 +264,10 @@ def json_lines(case: Case) -> int:
     dumped = [json.dumps(row, ensure_ascii=case.chance(0.5) or not _is_utf8(row)) for row in rows]
     blank = ["", "  "] if case.chance(0.2) else []
     data = case.pick(["\n", "\r\n"]).join([*dumped, *blank]).encode("utf-8", "replace")
-    found, read_back = documents_of(case, data, "jsonl", case.chance(0.05)), [json.loads(row) for row in dumped]
+    found, read_back = documents_of(case, data, "jsonl", case.chance(0.05)), map(json.loads, dumped)
     fields = [str(row.get(name)) for row in read_back for name in ("id", "label", "timestamp")]
     is_whole = all(_is_utf8(field) for field in fields)  # a lone surrogate is refused, but in a text
-    return compare(found, [document_of(row) for row in read_back] if is_whole else None, None)
+    return compare(found, [document_of(row) for row in dumped] if is_whole else None, None)
 
 
 def _is_utf8(value: Any) -> bool:
@@ -280,10 +289,7 @@ def damaged_json(case: Case) -> int:
         try:
             for each in [] if text is None else lines_of(text.replace("\0", " ")):
                 if each.strip():
-                    record = json.loads(each)
-                    if not isinstance(record, dict) or not isinstance(record["text"], str | None):
-                        raise ValueError
-                    expected.append(document_of(record))
+                    expected.append(document_of(each))
         except (ValueError, RecursionError, KeyError):
             expected = []
         count += compare(documents_of(case, line, "jsonl"), expected, text)
