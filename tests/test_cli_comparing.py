@@ -8,6 +8,7 @@ import yaml
 
 import topicloom as tl
 from command_line import MONEY, PETS, call, refused
+from topicloom import metrics
 from topicloom.cli.shell import print_table
 
 
@@ -155,6 +156,35 @@ def test_select_topics(texts, tmp_path):
     again = json.loads(call(*arguments, "--min-df", 1, "--max-df", 1.0, "--json", "--quiet").stdout)
     assert again["n_topics"] in (2, 3)
     assert again["reason"].startswith(f"{again['n_topics']} topics are recommended")
+
+
+@pytest.mark.parametrize("command", ["compare", "select-topics", "tune"])
+def test_coherence_is_counted_in_another_file(texts, tmp_path, command):
+    if command == "tune":
+        pytest.importorskip("optuna")
+    outer = tmp_path / "outer.txt"
+    outer.write_text("cat dog vet\ncat dog\nunheard of\n" * 2, encoding="utf-8")
+    model = ["--models" if command == "compare" else "--model", "gsm:epochs=1", "--topics", "2"]
+    words = [command, texts, *model, "--min-df", 1, "--max-df", 1.0, "--reference", outer, "--out", tmp_path / "out"]
+    words += ["--trials", 1] if command == "tune" else ["--seeds", 1, "--keep-models"]
+    found = call(*words, "--json")
+    assert found.exit_code == 0, found.output
+    assert f"coherence is counted in the 6 documents of {outer}" in found.stderr
+    said = json.loads(found.stdout)
+    if command == "tune":
+        npmi, folder = said["trials"][0]["measures"]["document_npmi"], tmp_path / "out" / "best_model"
+        assert said["coherence_against"] == str(outer)
+    else:
+        npmi, folder = said["test"][0]["document_npmi"], next((tmp_path / "out" / "models").iterdir())
+        assert f"on their words in {outer}" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+        caption = (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
+        assert f"Coherence is counted in {outer}." in caption.replace("\\", "")
+    topics = tl.load(folder).topics(10)
+    counted = metrics.document_npmi(topics, [line.split() for line in outer.read_text().splitlines()])
+    assert npmi == pytest.approx(float(counted))
+    without = [each for each in words if each not in ("--reference", outer)]
+    refused(*without, says=["another reference"])
+    refused(*without, "--reference", tmp_path / "no.txt", says=["no.txt"])
 
 
 def test_one_number_of_topics_is_no_choice(texts, tmp_path):

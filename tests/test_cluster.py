@@ -113,10 +113,15 @@ def test_texts_are_counted_on_nodes_that_are_lost(ray, caplog):
         ray() and tl.Corpus.from_texts([*TEXTS[:8], 3], language="en", cluster="auto")
 
 
+def largest_share(model, documents):
+    return model.transform(documents).max()
+
+
 def compared(out, **where):
     results = []
     found = compare(
         PLANTED, ["gsm:epochs=1", "lda:epochs=1"], 3, 2, out=out, keep_models=True, **where,
+        measures={"largest": largest_share},
         on_result=lambda *each: results.append(each[:2]),
     )  # fmt: skip
     files = files_of(out)

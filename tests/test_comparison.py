@@ -11,6 +11,8 @@ import shutil
 import signal
 import sys
 import time
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -488,6 +490,157 @@ def test_coherence_is_counted_in_a_reference_of_your_own(tmp_path):
         compare(corpus, QUICK[1:], 2, 1, out=tmp_path)
     kept = compare(corpus, QUICK[1:], 2, 1, reference=metrics.Reference.from_tokens(reference), out=tmp_path)
     assert kept.rows[0]["measures"]["test"]["c_v"] == found.rows[0]["measures"]["test"]["c_v"]
+
+
+def test_a_reference_is_named_where_its_figures_are(tmp_path):
+    named = metrics.Reference.from_tokens([text.split() for text in WORDS], name="Wikipedia <2026>")
+    for reference, says in (
+        (named, "Wikipedia &lt;2026&gt;"),
+        (WORDS, "the reference"),
+        (None, "the training documents"),
+    ):
+        found = compare(WORDS, QUICK[1:], 2, 1, reference=reference, out=tmp_path / says[:9])
+        assert f"on their words in {says}. They" in (tmp_path / says[:9] / "index.html").read_text()
+        caption = found.publication_table().caption
+        assert caption.endswith(" Coherence is counted in Wikipedia <2026>.") == (reference is named)
+        assert ("Coherence" in caption) == (reference is not None)
+    assert (
+        "一致性在 Wikipedia <2026> 中统计。"
+        in replace(found, coherence_against=named.name).publication_table(table_language="zh").caption
+    )
+    assert "Coherence" not in replace(found, coherence_against="x").publication_table(measures=["c_v"][:0]).caption
+
+
+def entropy_of_shares(model, corpus):
+    theta = model.transform(corpus)
+    return float(-(theta * np.log(theta)).sum(axis=1).mean())
+
+
+def test_measures_of_ones_own_stand_in_all_tables(tmp_path):
+    factor = 2.0  # a closure, which goes to the processes
+    own = {"entropy": entropy_of_shares, "double": (lambda model, corpus: factor * corpus.n_docs, "lower")}
+    found = compare(CORPUS, QUICK, [2, 3], 2, out=tmp_path, n_jobs=2, keep_models=True, measures=own)
+    assert not found.failed
+    assert found.measures[-2:] == ["entropy", "double"]
+    parts = split(CORPUS)
+    for row in found.rows:
+        model = found.load_model(row["model"], row["n_topics"], row["seed"])
+        for part in ("validation", "test"):
+            expected = entropy_of_shares(model, getattr(parts, part))
+            assert row["measures"][part]["entropy"] == pytest.approx(expected, rel=1e-5)
+    mean = np.mean([row["measures"]["test"]["entropy"] for row in found.rows[:1] + found.rows[4:5]])
+    assert found.table()[0]["entropy"] == pytest.approx(mean)
+    assert found.values("double", QUICK[0], 2).tolist() == [96, 96]
+    of_model = {name: found.values("entropy", name, 2, "validation").mean() + found.values(
+        "entropy", name, 3, "validation").mean() for name in QUICK}  # fmt: skip
+    assert found.best("entropy") == max(of_model, key=of_model.get)
+    assert {"entropy", "double_sd"} <= {
+        *csv.DictReader(io.StringIO((tmp_path / "comparison.csv").read_text())).fieldnames
+    }
+    html = (tmp_path / "index.html").read_text()
+    assert html.count('<th scope="col">entropy</th>') == 2  # validation and test
+    assert "<td>entropy</td>" in html[html.index("<h2>Paired tests") :]
+    latex = found.publication_table(measures=["entropy", "double"], decimals={"double": 0}).to_latex()
+    assert "& entropy & double" in latex
+    assert r"96 $\pm$ 0" in latex
+    assert f"{mean:.2f}" in latex
+    assert {"entropy", "double"} <= set(found.candidates())
+
+
+def test_a_changed_measure_is_taken_again(tmp_path):
+    fitted = []
+
+    def call(**measures):
+        fitted.clear()
+        compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path, measures=measures, on_result=lambda *each: fitted.append(each))
+        return len(fitted)
+
+    assert call() == 2
+    assert call(a=lambda model, corpus: 1.0) == 2  # a new measure needs the models
+    other_place = lambda m, c: 1.0  # noqa: E731  # the same code on another line
+    assert call(a=other_place) == 0
+    assert call(a=lambda m, c: 2.0) == 2
+    assert call(a=partial(other_place)) == 2
+    assert call(a=other_place) == 0
+    assert call() == 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_measure_that_fails_costs_no_fit(tmp_path, caplog, n_jobs):
+    def seed_0_fails(model, corpus):
+        return 1 / model.random_state
+
+    values = {"none": None, "nan": np.nan, "text": "7", "list": [1.0], "tensor": np.float32(3)}
+    own = {name: partial(lambda value, model, corpus: value, value) for name, value in values.items()}
+    own["inverse"] = seed_0_fails
+    found = compare(CORPUS, QUICK[1:], 2, 2, out=tmp_path, measures=own, n_jobs=n_jobs)
+    assert not found.failed
+    assert np.isfinite(found.values("document_npmi", QUICK[1], 2)).all()
+    for name in ("none", "nan", "text", "list"):
+        assert np.isnan(found.values(name, QUICK[1], 2)).all()
+        assert found.best(name) is None
+    assert found.values("tensor", QUICK[1], 2).tolist() == [3, 3]
+    assert np.isnan(found.values("inverse", QUICK[1], 2)).tolist() == [True, False]
+    for says in (
+        "the measure 'text' failed: it returned '7', which is not a number; so it has no value in 2 of 2 fits, first",
+        "the measure 'inverse' failed: ZeroDivisionError: division by zero; so it has no value in 1 of 2 fits, first",
+    ):
+        assert f"{says} in {QUICK[1]} with 2 topics and seed 0" in caplog.text
+    assert "'nan'" not in caplog.text
+    json.loads((tmp_path / "jobs.jsonl").read_text().splitlines()[0], parse_constant=pytest.fail)  # no NaN
+    results = []
+    compare(
+        CORPUS,
+        QUICK[1:],
+        2,
+        2,
+        out=tmp_path,
+        measures={"inverse": seed_0_fails},
+        on_result=lambda *each: results.append(each[2]["seed"]),
+    )
+    assert results == [0]  # what failed is tried again
+
+
+@pytest.mark.parametrize(
+    ("measures", "said"),
+    [
+        (["purity"], "a dictionary of functions of your own"),
+        ({"purity": len}, "'purity' in `measures` is a name of the package's own tables"),
+        ({"purity_sd": len}, "'purity_sd' in `measures` is a name"),
+        ({"a": len, "a_sd": len}, "'a_sd' in `measures` is a name"),
+        ({"fits": len}, "'fits' in `measures` is a name"),
+        ({"a": 3}, "'a' in `measures` should be a function"),
+        ({"a": (len, "less")}, "'a' in `measures` should be a function"),
+        ({" a": len}, "a name in `measures` should be a word or several"),
+        ({1: len}, "a name in `measures` should be a word or several; it is 1"),
+    ],
+)
+def test_measures_that_cannot_be_taken(measures, said):
+    with pytest.raises(SettingError, match=said):
+        compare(CORPUS, QUICK, 2, 1, measures=measures)
+
+
+def test_a_table_for_a_paper_of_chosen_measures():
+    found = made({("a", 5): [1.0, 2.0, 2.5], ("b", 5): [3.0, 4.0, 5.125]}, "nmi")
+    for row in found.rows:
+        row["measures"]["test"]["perplexity_completion"] = 1234.5678
+    table = found.publication_table(measures=["perplexity_completion", "nmi"], decimals={"nmi": 3})
+    assert list(table.columns) == ["Model", "$K$", "Perplexity", "NMI"]
+    assert table["Perplexity"] == ["1235 ± 0"] * 2
+    assert [str(cell) for cell in table["NMI"]] == ["1.833 ± 0.764", "4.042 ± 1.063"]
+    assert list(found.publication_table(decimals=1)["Perplexity"]) == ["1234.6 ± 0.0"] * 2
+    assert list(found.publication_table()["Perplexity"]) == ["1235 ± 0"] * 2
+    for options, said in (
+        ({"measures": ["nmy"]}, "unknown measure 'nmy' in `measures`; did you mean nmi"),
+        ({"measures": "nmi"}, r"`measures` should be a list of measures; give \['nmi'\]"),
+        ({"measures": ["purity"]}, "no fit has a value of purity; leave it out of `measures`"),
+        ({"decimals": {"purity": 2}}, "unknown measure 'purity' in `decimals`"),
+        ({"decimals": -1}, "`decimals=-1` should be a whole number from 0"),
+        ({"decimals": {"nmi": "2"}}, "`decimals='2'` should be"),
+        ({"on": "train"}, "validation"),
+    ):
+        with pytest.raises(InputError, match=said):
+            found.publication_table(**options)
 
 
 def test_what_fit_takes_is_taken():

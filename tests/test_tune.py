@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from histories import without_seconds
+from topicloom import metrics
 from topicloom.corpus import Corpus
 from topicloom.corpus.inputs import split
 from topicloom.datasets import synthetic_lda
@@ -45,6 +46,37 @@ def test_the_best_trial_is_the_best():
     for trial in found.trials:
         measures = trial["measures"]
         assert trial["value"] == pytest.approx(sum(w * measures[name] for name, w in OBJECTIVE.items()))
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_measure_and_a_reference_of_ones_own(tmp_path, at_once):
+    reference = Corpus.from_counts(PLANTED.counts[:20], PLANTED.vocabulary)
+    sizes = []
+
+    def documents_and_rate(model, documents):
+        sizes.append(documents.n_docs)
+        return documents.n_docs + model.learning_rate
+
+    objective = {"mine": 1.0, "document_npmi": 1.0}
+    space = {"learning_rate": [0.002, 0.01]}
+    found = tune(PLANTED, MODEL, 3, trials=2, space=space, objective=objective, reference=reference, at_once=at_once,
+                 measures={"mine": documents_and_rate}, out=tmp_path)  # fmt: skip
+    parts = split(PLANTED)
+    for trial in found.trials:
+        assert trial["measures"]["mine"] == parts.validation.n_docs + trial["settings"]["learning_rate"]
+        assert trial["value"] == trial["measures"]["mine"] + trial["measures"]["document_npmi"]
+    best = max(found.trials, key=lambda trial: trial["value"])
+    npmi = metrics.document_npmi(found.best_model.topics(), reference)
+    assert best["measures"]["document_npmi"] == pytest.approx(float(npmi))
+    assert found.coherence_against == "the reference"
+    assert set(sizes) <= {parts.validation.n_docs}
+    with pytest.raises(InputError, match="another reference"):
+        tune(PLANTED, MODEL, 3, trials=2, space=space, objective=objective, at_once=at_once,
+             measures={"mine": documents_and_rate}, out=tmp_path)  # fmt: skip
+    with pytest.raises(InputError, match="every trial failed, the last with the measure 'mine' failed: KeyError: 'x'"):
+        tune(PLANTED, MODEL, 3, trials=1, space=space, objective=objective, measures={"mine": lambda *_: {}["x"]})
+    with pytest.raises(InputError, match="unknown measure 'mine' in the objective"):
+        tune(PLANTED, MODEL, 3, trials=1, objective=objective)
 
 
 def test_test_documents_are_not_looked_at():

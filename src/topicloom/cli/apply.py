@@ -17,6 +17,7 @@ from ..messages import counted
 from .options import (
     Allow,
     AsJson,
+    CoherenceReference,
     Device,
     DocumentVectors,
     Encoder,
@@ -157,9 +158,7 @@ def evaluate(
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file with the class of each document on a line.")
     ] = None,
-    reference: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Other documents to measure coherence against.")
-    ] = None,
+    reference: CoherenceReference = None,
     document_vectors: DocumentVectors = None,
     encoder: Encoder = None,
     word_vectors: Annotated[

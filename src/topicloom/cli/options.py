@@ -237,6 +237,9 @@ Allow = Annotated[
         "--allow", metavar="MODULE", help="Run the code of this module, which has your model class or tokenizer."
     ),
 ]
+CoherenceReference = Annotated[
+    str | None, typer.Option("--reference", metavar="FILE", help="Other documents to measure coherence against.")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call wrote.")]
 Covariates = Annotated[
     list[str] | None,

@@ -14,8 +14,11 @@ import typer
 
 from ..errors import InputError
 from ..files import holds_corpus
+from ..messages import counted
+from ..preparing import ReadOptions
 from .options import (
     AsJson,
+    CoherenceReference,
     Documents,
     DocumentVectors,
     Encoder,
@@ -30,6 +33,7 @@ from .options import (
     Seed,
     TopicCount,
     cache_beside,
+    check_source,
     need_order,
     one_or_several,
     read_names,
@@ -41,6 +45,7 @@ from .shell import command, import_models, muted, print_json, print_table, say
 if TYPE_CHECKING:
     from ..corpus import Corpus
     from ..experiments.compare import Comparison
+    from ..metrics import Reference
 
 logger = logging.getLogger("topicloom")
 
@@ -94,6 +99,7 @@ def compare(
     seeds: _Seeds = 3,
     vary: _Vary = Variations.seed,
     split: _Split = None,
+    reference: CoherenceReference = None,
     document_vectors: DocumentVectors = None,
     encoder: Encoder = None,
     encoder_cache: EncoderCache = None,
@@ -113,18 +119,18 @@ def compare(
     """Fit several models and measure them in the same way; write tables, a CSV file and a page with plots."""
     import_models()
     from ..experiments import compare as comparison
-    from ..metrics import CATALOGUE
     from ..reports.comparison_page import measures_of_parts, measures_once, text_table
 
     chosen = comparison.DEFAULT_MODELS if models is None else read_names(models)
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     found = _compared(
-        source, options, chosen, topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font, vary
-    )
+        source, options, chosen, topics, seeds, split, reference, vectors, out, keep_models, quiet, figure_language,
+        font, vary,
+    )  # fmt: skip
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
     elif not quiet:
-        of_parts, once = measures_of_parts(found.measures), measures_once(found.measures)
+        of_parts, once = measures_of_parts(found.catalogue), measures_once(found.catalogue)
         tables = [
             ("Validation documents (choose by these figures)", "validation", of_parts),
             ("Measures of the topics, which do not depend on these documents", "test", once),
@@ -135,8 +141,7 @@ def compare(
                 say(title)
                 print_table(*text_table(found.table(part), measures))
                 say("")
-        shown = (CATALOGUE[name] for name in (*of_parts, *once) if CATALOGUE[name].column)
-        lower = [measure.column for measure in shown if measure.better < 0]
+        lower = [each.column for each in (of_parts | once).values() if each.column and each.better < 0]
         if lower:
             logger.info("lower is better in %s; in all other columns, higher", " and ".join(lower))
     logger.info("tables and plots are in %s, and a table for a paper in comparison.tex", out / "index.html")
@@ -156,6 +161,7 @@ def select_topics(
     model: Model = "loom",
     seeds: _Seeds = 3,
     split: _Split = None,
+    reference: CoherenceReference = None,
     document_vectors: DocumentVectors = None,
     encoder: Encoder = None,
     encoder_cache: EncoderCache = None,
@@ -173,13 +179,13 @@ def select_topics(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model with several numbers of topics, and recommend one of them."""
-    from ..metrics import CATALOGUE
     from ..reports.comparison_page import text_table
 
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     found = _compared(
-        source, options, [model], topics, seeds, split, vectors, out, keep_models, quiet, figure_language, font
-    )
+        source, options, [model], topics, seeds, split, reference, vectors, out, keep_models, quiet, figure_language,
+        font,
+    )  # fmt: skip
     recommended = found.recommend()
     if as_json:
         print_json({
@@ -187,7 +193,7 @@ def select_topics(
             "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")},
         })  # fmt: skip
     elif not quiet:
-        shown = [name for name in found.measures if CATALOGUE[name].group != "stability"]  # which has no room
+        shown = {name: each for name, each in found.catalogue.items() if each.group != "stability"}  # no room for these
         head, rows = text_table(found.table("validation"), shown)
         say("Validation documents")
         print_table(head[1:], [row[1:] for row in rows])
@@ -230,6 +236,7 @@ def tune(
         int, typer.Option(min=1, help="Trials that are proposed together, and fitted in as many processes or tasks.")
     ] = 1,
     split: _Split = None,
+    reference: CoherenceReference = None,
     document_vectors: DocumentVectors = None,
     encoder: Encoder = None,
     encoder_cache: EncoderCache = None,
@@ -247,16 +254,18 @@ def tune(
     given = _opened(
         source, options, split, _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     )
+    _check_reference(reference)
     import_models()
     from ..experiments import tune as tuning
 
     weights = None if objective is None else read_weights(objective)
     tuning.check(model, weights)
     corpus = _counted(given, quiet, keep_texts=need_order(weights or ()))
+    counted_in = _reference(reference, corpus)
     with muted(), _going_on(out):  # warnings of single fits are muted, because their measures show the problems
         found = tuning.tune(
             corpus, model, topics, trials=trials, objective=weights, sampler=sampler.value, random_state=seed,
-            at_once=at_once, cluster=options.cluster, split=split, out=out,
+            at_once=at_once, cluster=options.cluster, split=split, out=out, reference=counted_in,
             on_result=None if quiet else _progress("trial"),
         )  # fmt: skip
     if as_json:
@@ -276,6 +285,7 @@ def _compared(
     topics: str,
     seeds: int,
     split: str | None,
+    reference: str | None,
     vectors: _Vectors,
     out: Path,
     keep_models: bool,
@@ -289,18 +299,20 @@ def _compared(
     if holds_corpus(one_or_several(sources)):
         options = replace(options, n_jobs=None)  # there is no text to split
     given = _opened(sources, options, split, vectors)
+    _check_reference(reference)
     import_models()
     from ..experiments import compare as comparison
 
     comparison.estimators(models)
     sizes = read_numbers(topics)
     corpus = _counted(given, quiet, keep_texts=True)
+    counted_in = _reference(reference, corpus)
     _check_fonts(corpus, figure_language, font)
     with muted(), _going_on(out):  # warnings of single fits are muted, because their measures show the problems
         found = comparison.compare(
             corpus, models, sizes, seeds, split=split, out=out, keep_models=keep_models, n_jobs=n_jobs,
             cluster=options.cluster, on_result=None if quiet else _progress("fit"), vary=vary.value,
-            figure_language=figure_language.value, font=font,
+            figure_language=figure_language.value, font=font, reference=counted_in,
         )  # fmt: skip
     for row in found.failed[1:]:  # the error at the end names the first
         logger.warning("%s: %s", _fit_of(row), row["error"])
@@ -319,6 +331,25 @@ def _compared(
     if len(found.versions) > 1:
         versions = " and ".join(found.versions)
         logger.warning("the fits were made by topicloom %s; their measures may not be comparable", versions)
+    return found
+
+
+def _check_reference(source: str | None) -> None:
+    """Raise the errors of a reference that cannot be read, before anything takes time."""
+    if source is not None:
+        check_source(source, ReadOptions())
+
+
+def _reference(source: str | None, corpus: Corpus) -> Reference | None:
+    """Return the documents of a file, or of a saved corpus, as a reference of coherence."""
+    if source is None:
+        return None
+    from ..corpus.inputs import stored_or_read
+    from ..experiments.jobs import reference_for
+
+    found = reference_for(stored_or_read(source, corpus.vocabulary, corpus.tokenizer), corpus, name=source)
+    assert found is not None
+    logger.info("coherence is counted in the %s of %s", counted(found.n_documents, "document"), source)
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import islice
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -387,6 +388,23 @@ def _refuse_vocabulary(vocabulary: Vocabulary | None) -> None:
 _NO_COVARIATES = ("vectors", "times")  # fields with names of their own
 
 
+def stored_or_read(
+    source: Source,
+    words: Sequence[str],
+    tokenizer: AnyTokenizer,
+    reading: Mapping[str, Any] = MappingProxyType({}),
+    fields: Mapping[str, FieldKind] = MappingProxyType({}),
+) -> Corpus:
+    """Return a corpus that `prepare` wrote, or the documents of a file as `documents_of_file` reads them.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if holds_corpus(source):
+        return Corpus.load(source)
+    return next(documents_of_file(source, words, tokenizer, reading, fields))
+
+
 def documents_of_file(
     source: Source,
     words: Sequence[str],
@@ -474,7 +492,5 @@ def parts_of_source(
     Raises:
         InputError: it cannot be read, or the column is missing or says something else.
     """
-    if holds_corpus(source):
-        return split_by_covariate(Corpus.load(source).over(words), column)
-    found = documents_of_file(source, words, tokenizer, reading, {**fields, column: ()})
-    return split_by_covariate(next(found), column)
+    found = stored_or_read(source, words, tokenizer, reading, {**fields, column: ()})
+    return split_by_covariate(found.over(words), column)

@@ -27,7 +27,7 @@ from ..display import html_table
 from ..errors import InputError, ModelFileError, SettingError
 from ..files import atomic_file, check_digests, file_digest, lock_directory, read_json, write_json
 from ..messages import counted, nearest
-from ..metrics.catalogue import CATALOGUE, measures_of
+from ..metrics.catalogue import CATALOGUE, Measure, known_measures, measures_of
 from ..models import estimator_named
 from ..models.base import TopicModel
 from ..models.loading import load
@@ -43,9 +43,11 @@ from ..topics.shares import holm
 from .jobs import (
     HELD_OUT,
     FittingWork,
+    OwnMeasure,
     Parts,
     SavedParts,
     latest_rows,
+    own_measures,
     read_rows,
     reference_for,
     require_same_documents,
@@ -233,6 +235,8 @@ class Comparison:
         folder: the directory that keeps the comparison, if there is one.
         modules: the modules of the models' classes.
         others: finished fits of earlier calls that the directory keeps and this comparison leaves out.
+        coherence_against: the name of the documents that coherence is counted in.
+        own: the measures of the user's own, as entries of the catalogue.
 
     Examples:
         >>> import topicloom as tl
@@ -252,6 +256,8 @@ class Comparison:
     folder: Path | None = None
     modules: frozenset[str] = frozenset()
     others: list[Row] = field(default_factory=list)
+    coherence_against: str = "training documents"
+    own: Mapping[str, Measure] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [
@@ -289,9 +295,18 @@ class Comparison:
 
     @property
     def measures(self) -> list[str]:
-        """The measures that some fit has, in the order of the catalogue."""
+        """The measures that some fit has, in the order of the catalogue, and then those of the user's own."""
+        return list(self.catalogue)
+
+    @property
+    def catalogue(self) -> dict[str, Measure]:
+        """The same measures with their titles and directions, by name."""
         have = {name for row in self.rows for name in row.get("measures", {}).get("test", {})}
-        return [name for name in measures_of("comparison") if name in have]
+        return {name: entry for name, entry in self._known.items() if name in have}
+
+    @property
+    def _known(self) -> dict[str, Measure]:
+        return {**measures_of("comparison"), **self.own}
 
     def values(self, measure: str, model: str, n_topics: int, on: str = "test") -> Array:
         """Return a measure of every fit of one model with one number of topics.
@@ -316,7 +331,7 @@ class Comparison:
             (2,)
         """
         _check_part(on)
-        if measure not in (known := measures_of("comparison")):
+        if measure not in (known := self._known):
             raise SettingError(f"unknown measure {measure!r}; {nearest(str(measure), known)}")
         if model not in self.models:
             raise SettingError(f"unknown model {model!r}; {nearest(str(model), self.models)}")
@@ -357,18 +372,29 @@ class Comparison:
             lines.append(line)
         return lines
 
-    def publication_table(self, on: str = "test", *, table_language: TableLanguage = "auto") -> Table:
+    def publication_table(
+        self,
+        on: str = "test",
+        *,
+        measures: Iterable[str] | None = None,
+        decimals: int | Mapping[str, int] | None = None,
+        table_language: TableLanguage = "auto",
+    ) -> Table:
         """Return a table that can go into a paper as it is: mean ± standard deviation, the best means in bold.
 
-        It has the measures that the table in the terminal shows. `save("comparison.tex")` writes it for booktabs, and
-        `save("comparison.md")` for Markdown.
+        `save("comparison.tex")` writes it for booktabs, and `save("comparison.md")` for Markdown.
 
         Args:
             on: "validation" or "test".
+            measures: the names of the measures, in the order of the columns. None takes those that the table in the
+                terminal shows, without the seconds.
+            decimals: the number of decimal places, of all measures or by measure. None, and for measures that are not
+                named, is two, and none for perplexity.
             table_language: "en" or "zh", of headings and caption; "auto" is "en".
 
         Raises:
-            SettingError: an unknown part or language.
+            InputError: no fit has a measure that was asked for.
+            SettingError: an unknown part, measure or language, or decimals that are no number.
 
         Examples:
             >>> import topicloom as tl
@@ -376,17 +402,35 @@ class Comparison:
             >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=[2, 3], seeds=2)
             >>> list(found.publication_table().columns)[:3]
             ['$K$', 'NPMI', 'Diversity']
+            >>> found.publication_table(measures=["topic_diversity"], decimals=3)["Diversity"][0].count(".333")
+            1
         """
         from ..models import REGISTRY
 
         language = chosen_language(table_language, argument="table_language")
         classes = {name.lower(): name for name in REGISTRY}
-        measures = {name: CATALOGUE[name] for name in self.measures}
-        shown = [name for name, each in measures.items() if each.column and each.group not in ("cost", "stability")]
+        _check_part(on)
+        known = self.catalogue
+        if measures is None:
+            shown = [name for name, each in known.items() if each.column and each.group not in ("cost", "stability")]
+        else:
+            shown = known_measures(measures, self._known, "`measures`")
+            if absent := [name for name in shown if name not in known or not self._has(name, on)]:
+                raise InputError(f"no fit has a value of {absent[0]}; leave it out of `measures`")
         return comparison_for_print(
-            self.table(on), shown, {name: model_title(name, classes) for name in self.models}, self.seeds, on,
-            self.documents[on], language,
+            self.table(on), {name: known[name] for name in shown}, _decimals(decimals, shown),
+            {name: model_title(name, classes) for name in self.models}, self.seeds, on, self.documents[on],
+            self._reference, language,
         )  # fmt: skip
+
+    def _has(self, measure: str, on: str) -> bool:
+        sizes = product(self.models, self.n_topics)
+        return any(np.isfinite(self.values(measure, model, k, on)).any() for model, k in sizes)
+
+    @property
+    def _reference(self) -> str | None:
+        """The name of a reference of the user's own."""
+        return None if self.coherence_against == "training documents" else self.coherence_against
 
     def paired(self, measure: str, against: str, on: str = "test") -> list[Row]:
         """Compare every other model with one model, over pairs of fits with the same seed and number of topics.
@@ -428,7 +472,7 @@ class Comparison:
         rows: list[Row] = [
             {"model": model, "against": against, **paired_difference(fits[model], fits[against])} for model in others
         ]
-        if "other runs" in CATALOGUE[measure].needs:  # every value is shared with the other seeds
+        if "other runs" in self._known[measure].needs:  # every value is shared with the other seeds
             return [row | {"low": None, "high": None, "p": None, "p_holm": None} for row in rows]
         rest = [paired_difference(fits[one], fits[other])["p"] for one, other in combinations(others, 2)]
         adjusted = holm([*(row["p"] for row in rows), *rest])
@@ -462,7 +506,7 @@ class Comparison:
         for model in able:
             values = np.concatenate([fits[model, k] for k in common])
             if np.isfinite(values).any():
-                means[model] = float(np.nanmean(values)) * CATALOGUE[measure].better
+                means[model] = float(np.nanmean(values)) * self._known[measure].better
         return max(means, key=lambda name: means[name]) if means else None
 
     def best_model(self, measure: str, on: str = "validation") -> TopicModel:
@@ -477,7 +521,7 @@ class Comparison:
             SettingError: an unknown measure or part.
         """
         found = {
-            (model, k, seed): float(value) * CATALOGUE[measure].better
+            (model, k, seed): float(value) * self._known[measure].better
             for model, k in product(self.models, self.n_topics)
             for seed, value in enumerate(self.values(measure, model, k, on))
             if np.isfinite(value)
@@ -570,8 +614,9 @@ class Comparison:
         """
         model = model or self.models[0]
         found = {}
-        for name in (name for name in self.measures if name != "seconds"):
-            measure = CATALOGUE[name]
+        for name, measure in self.catalogue.items():
+            if name == "seconds":
+                continue
             values = {
                 k: self.values(name, model, k, "validation")
                 * measure.better
@@ -613,7 +658,7 @@ class Comparison:
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         content = self._page_content(language)
-        table = csv_lines(content.tables, content.measures)
+        table = csv_lines(content.tables, self.measures)
         for name, text in {"comparison.csv": table, "index.html": page(content, language, labels, font)}.items():
             with atomic_file(target / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
@@ -635,7 +680,7 @@ class Comparison:
             with suppress(InputError):  # no fit of the model has the measures
                 found = self.recommend(model, language)
                 recommended[model] = found.n_topics, found.reason
-        best = {name: self.best(name) for name in self.measures if "other runs" not in CATALOGUE[name].needs}
+        best = {name: self.best(name) for name, each in self.catalogue.items() if "other runs" not in each.needs}
         return PageContent(
             models=self.models,
             n_topics=self.n_topics,
@@ -643,7 +688,8 @@ class Comparison:
             documents=self.documents,
             versions=self.versions,
             rows=self.rows,
-            measures=self.measures,
+            measures=self.catalogue,
+            reference=self._reference,
             tables={part: self.table(part) for part in HELD_OUT},
             values={
                 part: {
@@ -726,6 +772,7 @@ def compare(
     figure_language: FigureLanguage = "auto",
     font: str | PathLike[str] | None = None,
     reference: Any = None,
+    measures: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Fit every model with every number of topics and every seed, and measure all of them in the same way.
 
@@ -758,6 +805,10 @@ def compare(
         font: a font family or file for the plots; None chooses one that has the characters.
         reference: the documents that coherence is counted in: a Corpus, texts, lists of tokens, counts, or a
             `metrics.Reference`. None is the training documents.
+        measures: measures of your own, which stand in all tables: by name, a function that is called with a fitted
+            model and the validation or test documents, and returns a number; or (function, "lower") if lower values are
+            better. None and NaN are no value. If the function raises an error, a warning says so, the tables leave the
+            value out, and the next call with the same `out` fits again. So does a call with a new or changed function.
 
     Raises:
         InputError: an unknown model, a corpus that is too small, a directory `out` with another comparison, or a
@@ -771,12 +822,19 @@ def compare(
         >>> found = tl.compare(texts, {"lda": tl.LDA(epochs=5)}, n_topics=3, seeds=1)
         >>> found
         Comparison(1 model, 1 number of topics, 1 seed, 1 fit, 0 failed)
+
+        >>> def longest_word(model, corpus):
+        ...     return max(len(word) for topic in model.topics(3) for word in topic)
+        >>> found = tl.compare(texts, ["lda:epochs=5"], n_topics=3, seeds=1, measures={"longest word": longest_word})
+        >>> found.table()[0]["longest word"]
+        5.0
     """
     require_whole("seeds", seeds)
     if keep_models and out is None:
         raise InputError("`keep_models=True` needs a directory for the models; give `out`")
     chosen_language(figure_language, argument="figure_language")
     require_variation(vary)
+    own = own_measures(measures)
     wanted, sizes, n_workers = estimators(models), _sizes(n_topics), _workers(n_jobs)
     parts, divided = split_documents(corpus, split, validation, test)
     coherence = reference_for(reference, parts.train)
@@ -787,10 +845,14 @@ def compare(
         folder = Path(temporary, "comparison") if out is None else Path(out)
         with lock_directory(folder):
             _prepare(folder, divided, wanted, vary)
-            work = _Fit(folder, SavedParts.of(parts, folder / "corpus", coherence), wanted, keep_models, vary)
+            saved = SavedParts.of(parts, folder / "corpus", coherence)
+            work = _Fit(folder, saved, wanted, keep_models, vary, own)
             rows = _run(jobs, work, n_workers, cluster, on_result)
             documents = {name: part.n_docs for name, part in zip(Split._fields, parts, strict=True)}
-            found = Comparison(rows, list(wanted), sizes, int(seeds), documents)
+            found = Comparison(rows, list(wanted), sizes, int(seeds), documents, own=_entries(own))
+            if coherence is not None:
+                found = replace(found, coherence_against=coherence.name or "the reference")
+            _warn_of_own_measures(rows)
             if out is not None:
                 modules = frozenset(type(model).__module__ for model in wanted.values())
                 found = replace(found, folder=folder, modules=modules, others=_others(folder, jobs))
@@ -911,6 +973,35 @@ def _others(folder: Path, jobs: Sequence[Job]) -> list[Row]:
     return [row for row in kept if "error" not in row and (row["model"], row["n_topics"], row["seed"]) not in wanted]
 
 
+def _entries(own: Mapping[str, OwnMeasure]) -> dict[str, Measure]:
+    return {name: measure.entry for name, measure in own.items()}
+
+
+def _warn_of_own_measures(rows: Sequence[Row]) -> None:
+    failed: dict[str, list[Row]] = {}
+    for row in rows:
+        for name in row.get("own_errors", ()):
+            failed.setdefault(name, []).append(row)
+    for name, those in failed.items():
+        first = those[0]
+        logger.warning(
+            "%s; so it has no value in %d of %d fits, first in %s with %d topics and seed %d",
+            first["own_errors"][name], len(those), len(rows), first["model"], first["n_topics"], first["seed"],
+        )  # fmt: skip
+
+
+def _decimals(given: int | Mapping[str, int] | None, shown: Sequence[str]) -> Mapping[str, int]:
+    """Return decimal places by measure, for those that are not to have the usual number."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(shown, given)
+    known_measures(given, shown, "`decimals`")
+    for number in given.values():
+        require_whole("decimals", number, 0)
+    return given
+
+
 def _settings(model: TopicModel) -> dict[str, str]:
     own = settings_as_text(model)
     return {name: value for name, value in own.items() if name not in ("n_topics", "random_state", "verbose")}
@@ -949,6 +1040,7 @@ class _Fit(FittingWork):
     models: dict[str, TopicModel]
     keep_models: bool
     vary: Variation = "seed"
+    own: Mapping[str, OwnMeasure] = field(default_factory=dict)
 
     def __call__(self, job: Job) -> Row:
         model: TopicModel = clone(self.models[job["model"]])
@@ -961,8 +1053,19 @@ class _Fit(FittingWork):
             write_array(temporary, model.components_)
         if self.keep_models:
             model.save(self.model_folder(job), overwrite=True)
-        found = evaluator.measure(model, HELD_OUT)
-        return {
+        measured = evaluator.measure(model, HELD_OUT)
+        found: dict[str, dict[str, float | None]] = {part: {**values} for part, values in measured.items()}
+        row: Row = {}
+        for name, measure in self.own.items():
+            row.setdefault("own", {})[name] = measure.digest
+            try:
+                for part in HELD_OUT:
+                    found[part][name] = measure(model, getattr(evaluator.parts, part))
+            except InputError as error:
+                for part in HELD_OUT:
+                    found[part][name] = None
+                row.setdefault("own_errors", {})[name] = str(error)
+        return row | {
             "version": __version__,
             "seconds": seconds,
             "measures": {part: {**values, "seconds": seconds} for part, values in found.items()},
@@ -982,7 +1085,9 @@ class _Fit(FittingWork):
     def is_complete(self, row: Row) -> bool:
         """Whether the files of a fit of an earlier call are still there."""
         has_model = not self.keep_models or (self.model_folder(row) / CONFIG).is_file()
-        return has_model and self.topics(row) is not None
+        taken, failed = row.get("own", {}), row.get("own_errors", {})
+        is_measured = all(each.is_of(taken.get(name)) and name not in failed for name, each in self.own.items())
+        return has_model and is_measured and self.topics(row) is not None
 
     def topics(self, row: Row) -> Array | None:
         """Return (K, V) the topics of a fit, read from disk where they are needed; None if they are damaged."""

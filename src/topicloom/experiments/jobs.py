@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self, TypeAlias
+from types import CodeType
+from typing import Any, Literal, NoReturn, Self, TypeAlias
+
+import numpy as np
 
 from ..corpus import Corpus
 from ..corpus.corpus import CorpusReference
@@ -27,10 +32,24 @@ from ..errors import InputError, SettingError
 from ..evaluation import Documents, GivenReference, ModelInputs
 from ..files import atomic_directory, atomic_file, full_disk_names
 from ..files.content import DIGESTS, content_digest, holds_corpus
-from ..metrics import CATALOGUE, Measure, Reference
+from ..messages import brief
+from ..metrics import CATALOGUE, Measure, MeasureInputs, Reference
 from ..metrics.catalogue import Use
 from ..models.base import TopicModel
-from ..processes import Job, LocalPool, Lost, Row, Sent, Work, attempt, attempt_sent, cluster_pool, name_of, row_of_loss
+from ..processes import (
+    Job,
+    LocalPool,
+    Lost,
+    Row,
+    Sent,
+    Work,
+    attempt,
+    attempt_sent,
+    cluster_pool,
+    described,
+    name_of,
+    row_of_loss,
+)
 from ..text import CustomTokenizer
 from ..topics.saved import CONFIG
 
@@ -372,12 +391,13 @@ def _own_parts(parts: Sequence[Any]) -> Split:
     return _without_empty(Split(train, *rest))
 
 
-def reference_for(given: Any, training: Corpus) -> Reference | None:
+def reference_for(given: Any, training: Corpus, name: str = "the reference") -> Reference | None:
     """Return documents as a reference of coherence, or None if there are none.
 
     Args:
         given: a `metrics.Reference`, a Corpus, or anything else that `fit` takes.
         training: the training documents, whose tokenizer splits texts and whose words are the columns of counts.
+        name: the name that results give the documents; a `metrics.Reference` has its own.
 
     Raises:
         InputError: the documents cannot be read.
@@ -385,7 +405,7 @@ def reference_for(given: Any, training: Corpus) -> Reference | None:
     if given is None or isinstance(given, Reference):
         return given
     corpus = given if isinstance(given, Corpus) else corpus_over(given, training.vocabulary, training.tokenizer)
-    return CorpusReference(corpus, "the reference", whole=True).reference(ordered=corpus.has_order)
+    return CorpusReference(corpus, name, whole=True).reference(ordered=corpus.has_order)
 
 
 def _without_empty(parts: Split) -> Split:
@@ -415,6 +435,11 @@ class Evaluator:
         self._reference: CorpusReference | GivenReference = (
             self._documents["train"].reference if coherence is None else GivenReference(coherence)
         )
+
+    @property
+    def coherence_against(self) -> str:
+        """The name of the documents that coherence is counted in."""
+        return self._reference.name
 
     def fit(self, model: TopicModel, training: Corpus | None = None) -> float:
         """Fit a model on the training part, or on these documents of it, and return the seconds it took."""
@@ -470,3 +495,110 @@ class Evaluator:
             return float(measure.function(inputs))
         except SettingError:  # the model does not have the measure, such as a completion without vectors
             return None
+
+
+# Measures of the user's own.
+
+
+@dataclass(frozen=True)
+class OwnMeasure:
+    """A measure of the user's own, which is taken on the validation and the test documents.
+
+    Attributes:
+        name: its name in the tables.
+        function: is called with a fitted model and a Corpus, and returns a number; None or NaN is no value.
+        better: 1 if higher values are better, -1 if lower ones are.
+    """
+
+    name: str
+    function: Callable[[TopicModel, Corpus], Any]
+    better: Literal[-1, 1]
+
+    def __call__(self, model: TopicModel, documents: Corpus) -> float | None:
+        """Take the measure. Return None if there is no value.
+
+        Raises:
+            InputError: the function raises an error, or returns something else than a number.
+        """
+        try:
+            value = self.function(model, documents)
+            if value is None:
+                return None
+            if isinstance(value, str | bytes) or np.ndim(value) or np.iscomplexobj(value):
+                raise InputError(f"it returned {brief(value)}, which is not a number")
+            number = float(value)
+        except Exception as error:
+            raise InputError(f"the measure {self.name!r} failed: {described(error)}") from None
+        return number if math.isfinite(number) else None
+
+    @property
+    def entry(self) -> Measure:
+        """What tables and pictures show, as an entry of the catalogue."""
+        needs: frozenset[str] = frozenset({"theta"})  # it may differ between the parts
+        name = self.name
+        return Measure(name, name, name, self.better, "own", needs, frozenset(), _taken, column=name)
+
+    @property
+    def digest(self) -> str:
+        """A digest of the code of the function, which tells whether it was changed; "" if it is not in Python."""
+        function: Any = self.function
+        while isinstance(function, partial):
+            function = function.func
+        code = getattr(function if hasattr(function, "__code__") else type(function).__call__, "__code__", None)
+        if code is None:
+            return ""
+        python = sys.implementation.cache_tag  # each version has a code of its own
+        return f"{python}:{hashlib.sha256(repr(_code(code)).encode()).hexdigest()[:16]}"
+
+    def is_of(self, digest: str | None) -> bool:
+        """Whether a value with this digest was taken by this function, as far as can be known."""
+        python = self.digest.partition(":")[0]
+        return digest is not None and (digest == self.digest or digest.partition(":")[0] != python)
+
+
+def _taken(inputs: MeasureInputs) -> NoReturn:
+    raise InputError("a measure of your own is taken while models are compared")
+
+
+def _code(code: CodeType) -> list[Any]:
+    """Return what a function does, without its place in the file."""
+    constants = [
+        _code(each) if isinstance(each, CodeType) else sorted(map(repr, each)) if isinstance(each, frozenset) else each
+        for each in code.co_consts
+    ]
+    return [code.co_code, code.co_names, constants]
+
+
+def own_measures(given: Mapping[str, Any] | None) -> dict[str, OwnMeasure]:
+    """Return the measures that `measures` of `compare` and `tune` names.
+
+    Args:
+        given: by name, a function, or (function, "lower") if lower values are better; None for none.
+
+    Raises:
+        SettingError: it is no such mapping, or a name is taken.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise SettingError(
+            '`measures` should be a dictionary of functions of your own, such as {"topics": lambda model, corpus: 20}; '
+            f"it is {brief(given)}"
+        )
+    made: dict[str, OwnMeasure] = {}
+    for name, value in given.items():
+        function, better = value if isinstance(value, tuple) and len(value) == 2 else (value, "higher")
+        if not isinstance(name, str) or not name.strip() or name != " ".join(name.split()):
+            raise SettingError(f"a name in `measures` should be a word or several; it is {name!r:.60}")
+        if name in CATALOGUE or name in _COLUMNS or name.removesuffix("_sd") in {*CATALOGUE, *given} - {name}:
+            raise SettingError(f"{name!r} in `measures` is a name of the package's own tables; give another name")
+        if not callable(function) or better not in ("higher", "lower"):
+            raise SettingError(
+                f'{name!r} in `measures` should be a function, or (function, "lower") if lower is better; it is '
+                f"{brief(value)}"
+            )
+        made[name] = OwnMeasure(name, function, -1 if better == "lower" else 1)
+    return made
+
+
+_COLUMNS = {"part", "model", "n_topics", "seed", "fits"}  # of tables

@@ -10,12 +10,13 @@ import logging
 import math
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, Literal
 
 import yaml
@@ -36,9 +37,12 @@ from .compare import OnResult, estimator
 from .jobs import (
     Evaluator,
     FittingWork,
+    OwnMeasure,
     Parts,
     SavedParts,
     latest_rows,
+    own_measures,
+    reference_for,
     require_same_documents,
     run_jobs,
     split_documents,
@@ -76,6 +80,7 @@ class Tuning:
         objective: weights by measure.
         model, n_topics, sampler, random_state: the arguments of the search.
         best_model: the fitted model of the best trial.
+        coherence_against: the name of the documents that coherence is counted in.
 
     Examples:
         >>> import topicloom as tl
@@ -95,6 +100,7 @@ class Tuning:
     sampler: str
     random_state: int
     best_model: TopicModel = field(repr=False, compare=False)
+    coherence_against: str = "training documents"
 
     def _repr_html_(self) -> str:
         names = sorted({name for trial in self.trials for name in trial["settings"]})
@@ -127,6 +133,8 @@ def tune(
     test: float = 0.2,
     out: str | Path | None = None,
     on_result: OnResult | None = None,
+    reference: Any = None,
+    measures: Mapping[str, Any] | None = None,
 ) -> Tuning:
     """Search for the settings of a model that maximise an objective on validation documents.
 
@@ -156,6 +164,9 @@ def tune(
         out: a directory that keeps the study and the best model; None keeps nothing.
         on_result: a function that is called after each trial with the number of finished trials, the number of all
             trials, and the row of the trial.
+        reference: the documents that coherence is counted in, as for `compare`. None is the training documents.
+        measures: measures of your own for the objective, as for `compare`: by name, a function that is called with a
+            fitted model and the validation documents, and returns a number. A trial without a value fails.
 
     Raises:
         MissingExtraError: Optuna is not installed, or Ray is not.
@@ -172,10 +183,12 @@ def tune(
         >>> found.best["learning_rate"] in (0.002, 0.005)
         True
     """
-    weights = _objective(OBJECTIVE if objective is None else objective)
+    own = own_measures(measures)
+    weights = _objective(OBJECTIVE if objective is None else objective, own)
     base = clone(estimator(model)).set_params(n_topics=n_topics, random_state=random_state)
     check_settings(base)
-    unmeasured = [name for name in weights if "likelihood" in CATALOGUE[name].needs and not base.predicts_words]
+    needed = [name for name in weights if name not in own and "likelihood" in CATALOGUE[name].needs]
+    unmeasured = [] if base.predicts_words else needed
     if unmeasured:
         raise SettingError(f"{type(base).__name__} has no perplexity; give an objective without {unmeasured[0]}")
     require_seed(random_state)  # a RandomState of NumPy is no seed of a search that can go on
@@ -185,7 +198,10 @@ def tune(
     require_whole("trials", trials)
     require_whole("at_once", at_once)
     parts, divided = split_documents(corpus, split, validation, test)
-    evaluator = _allowing(weights, Evaluator(parts))
+    coherence = reference_for(reference, parts.train)
+    divided["reference"] = None if coherence is None else coherence.digest
+    needs = [name for name in weights if name not in own]
+    evaluator = _allowing(needs, Evaluator(parts, coherence))
     plan = {
         "model": type(base).__name__,
         "settings": {name: value for name, value in settings_as_text(base).items() if name not in _NOT_TUNED},
@@ -203,9 +219,9 @@ def tune(
             _claim(folder, plan, divided)
             saved = None
             if at_once > 1 or cluster is not None:
-                saved = SavedParts.of(parts, folder / "corpus")
-                evaluator = _allowing(weights, saved.evaluator)  # files have no order of words that came as tokens
-            judged = Objective(weights)
+                saved = SavedParts.of(parts, folder / "corpus", coherence)
+                evaluator = _allowing(needs, saved.evaluator)  # files have no order of words that came as tokens
+            judged = Objective(weights, own)
             work = None if saved is None else TrialWork(folder / "trials", saved, base, judged)
             # One connection for all groups of trials keeps the processes of the nodes.
             with open_study(folder) as study, nullcontext() if cluster is None else connected(cluster):
@@ -217,7 +233,10 @@ def tune(
         best = dict(top.params)
         if out is not None:
             _write_best(folder / "best.yaml", base, best)
-        return Tuning(best, top.value, rows, weights, type(base).__name__, n_topics, sampler, random_state, best_model)
+        return Tuning(
+            best, top.value, rows, weights, type(base).__name__, n_topics, sampler, random_state, best_model,
+            evaluator.coherence_against,
+        )  # fmt: skip
 
 
 def check(model: str | TopicModel, objective: Mapping[str, float] | None = None) -> None:
@@ -226,20 +245,20 @@ def check(model: str | TopicModel, objective: Mapping[str, float] | None = None)
     _objective(OBJECTIVE if objective is None else objective)
 
 
-def _allowing(weights: Mapping[str, float], evaluator: Evaluator) -> Evaluator:
-    """Return the evaluator, if its documents allow all measures of the objective."""
-    for name in weights:
+def _allowing(measures: Iterable[str], evaluator: Evaluator) -> Evaluator:
+    """Return the evaluator, if its documents allow these measures of the objective."""
+    for name in measures:
         if reason := evaluator.unavailable(name, "validation"):
             raise InputError(f"this corpus does not allow {name} in the objective: {reason}")
     return evaluator
 
 
-def _objective(weights: Mapping[str, float]) -> dict[str, float]:
-    known_measures(weights, measures_of("tuning"), "the objective")
+def _objective(weights: Mapping[str, float], own: Mapping[str, OwnMeasure] = MappingProxyType({})) -> dict[str, float]:
+    known_measures(weights, [*measures_of("tuning"), *own], "the objective")
     kept = {name: float(weight) for name, weight in weights.items() if weight}
     if not kept:
         raise SettingError("the objective is empty; give measures with weights")
-    if all(CATALOGUE[name].group == "coherence" for name in kept):
+    if all(name not in own and CATALOGUE[name].group == "coherence" for name in kept):
         raise SettingError(
             f"an objective of {' and '.join(kept)} alone rewards topics that are all alike; "
             "add topic_diversity or log_perplexity"
@@ -321,6 +340,7 @@ class Objective:
     """The weighted sum of measures on the validation documents, which a search maximises."""
 
     weights: Mapping[str, float]
+    own: Mapping[str, OwnMeasure] = field(default_factory=dict)
 
     def of_fit(self, model: TopicModel, evaluator: Evaluator) -> Row:
         """Fit a model. Return its value, its measures and the seconds of the fit.
@@ -331,6 +351,9 @@ class Objective:
         """
         seconds = round(evaluator.fit(model), 3)
         measures = evaluator.measure(model, ["validation"], ("comparison", "tuning"))["validation"]
+        for name, own in self.own.items():
+            if (found := own(model, evaluator.parts.validation)) is not None:
+                measures[name] = found
         if absent := [name for name in self.weights if name not in measures]:
             raise InputError(f"{type(model).__name__} with these settings has no {absent[0]}; give another objective")
         value = sum(weight * measures[name] for name, weight in self.weights.items())

@@ -137,7 +137,7 @@ def _refuse(what: str) -> NoReturn:
     raise InputError(f"{what} not known here")
 
 
-Group = Literal["coherence", "diversity", "prediction", "classes", "collapse", "cost", "stability"]
+Group = Literal["coherence", "diversity", "prediction", "classes", "collapse", "cost", "stability", "own"]
 Use = Literal["evaluation", "monitor", "watch", "comparison", "tuning"]
 
 TOP_WORDS = 25  # the most words of a topic that a measure uses by default

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..display import as_markup
 from ..errors import MissingExtraError
-from ..metrics import CATALOGUE
+from ..metrics import CATALOGUE, Measure
 from . import comparison_words as words
 from .wording import N_TOPICS, NUMBER_OF_TOPICS, Language, Phrase, joined, title_of
 
@@ -67,7 +67,8 @@ class PageContent:
         documents: the number of documents in each part.
         versions: the versions of topicloom that made the fits.
         rows: one for each fit, with its words, or with the error that it ended in.
-        measures: the names of the measures, in the order of the catalogue.
+        measures: the measures by name, in the order of the catalogue.
+        reference: the name of the documents that coherence is counted in; None is the training documents.
         tables: for "validation" and "test", a row for each model and number of topics, with the mean and the standard
             deviation ("_sd") of each measure.
         values: for "validation" and "test", by measure and by model, (n_sizes, n_seeds) values, which may be NaN.
@@ -82,7 +83,8 @@ class PageContent:
     documents: dict[str, int]
     versions: list[str]
     rows: list[Row]
-    measures: list[str]
+    measures: Mapping[str, Measure]
+    reference: str | None
     tables: Mapping[str, list[Row]]
     values: Mapping[str, Mapping[str, Mapping[str, Array]]]
     paired: Mapping[str, list[Row]]
@@ -94,27 +96,31 @@ class PageContent:
         return [row for row in self.rows if "error" in row]
 
 
-def _number(name: str, value: float | None, spread: float | None = None) -> str:
+def _number(measure: Measure, value: float | None, spread: float | None = None) -> str:
     """Return a number of a table as text: mean ± standard deviation, or a dash if there is none."""
     if value is None:
         return "-"
-    digits = CATALOGUE[name].digits
+    digits = measure.digits
     return f"{value:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread is not None else "")
 
 
-def text_table(lines: Sequence[Row], measures: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def text_table(lines: Sequence[Row], measures: Mapping[str, Measure]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of a table that fits a terminal; the CSV file and the page have all columns.
 
     Args:
         lines: a row for each model and number of topics, as `Comparison.table` returns them.
-        measures: the names of the measures.
+        measures: the measures by name.
     """
-    names = [name for name in measures if CATALOGUE[name].column and any(line.get(name) is not None for line in lines)]
+    shown = {
+        name: measure
+        for name, measure in measures.items()
+        if measure.column and any(line.get(name) is not None for line in lines)
+    }
     rows = []
     for line in lines:
-        figures = (_short(_number(name, line[name], line[f"{name}_sd"])) for name in names)
+        figures = (_short(_number(measure, line[name], line[f"{name}_sd"])) for name, measure in shown.items())
         rows.append([line["model"], str(line["n_topics"]), *figures])
-    return ["model", "K", *(CATALOGUE[name].column for name in names)], rows
+    return ["model", "K", *(measure.column for measure in shown.values())], rows
 
 
 def _short(text: str) -> str:
@@ -207,44 +213,45 @@ def _failed(found: PageContent, language: Language) -> list[str]:
     return [f"<p>{said}</p><ul>{items}</ul>"]
 
 
-def measures_once(measures: Sequence[str]) -> list[str]:
+def measures_once(measures: Mapping[str, Measure]) -> dict[str, Measure]:
     """Return the measures that are the same for all held-out documents."""
-    return [name for name in measures if not CATALOGUE[name].depends_on_documents]
+    return {name: measure for name, measure in measures.items() if not measure.depends_on_documents}
 
 
-def measures_of_parts(measures: Sequence[str]) -> list[str]:
+def measures_of_parts(measures: Mapping[str, Measure]) -> dict[str, Measure]:
     """Return the measures that depend on the held-out documents."""
-    return [name for name in measures if CATALOGUE[name].depends_on_documents]
+    return {name: measure for name, measure in measures.items() if measure.depends_on_documents}
 
 
 def _once(found: PageContent, language: Language) -> list[str]:
     """Return the table of what does not depend on the part."""
-    names = measures_once(found.measures)
-    if not names:
+    measures = measures_once(found.measures)
+    if not measures:
         return []
-    shown = _rows(words.ONCE(language), found.tables["test"], names, language)
-    return [*_heading(words.ONCE(language), words.ONCE_NOTE(language)), shown]
+    shown = _rows(words.ONCE(language), found.tables["test"], measures, language)
+    reference = as_markup(found.reference or words.TRAINING_DOCUMENTS(language))
+    return [*_heading(words.ONCE(language), words.ONCE_NOTE(language, reference=reference)), shown]
 
 
 def _table(found: PageContent, part: str, title: Phrase, note: Phrase, language: Language) -> list[str]:
-    names = measures_of_parts(found.measures)
-    shown = _rows(title(language), found.tables[part], names, language) if names else ""
-    return [*_heading(title(language), note(language)), shown] if names else []
+    measures = measures_of_parts(found.measures)
+    shown = _rows(title(language), found.tables[part], measures, language) if measures else ""
+    return [*_heading(title(language), note(language)), shown] if measures else []
 
 
-def _rows(title: str, lines: Sequence[Row], measures: Sequence[str], language: Language) -> str:
+def _rows(title: str, lines: Sequence[Row], measures: Mapping[str, Measure], language: Language) -> str:
     """Return a table of measures, with the best mean of each number of topics in bold."""
     titles = [words.MODEL(language), NUMBER_OF_TOPICS(language)]
-    titles += [title_of(CATALOGUE[name], language) for name in measures]
+    titles += [title_of(measure, language) for measure in measures.values()]
     rows = []
     for line in lines:
         columns = []
-        for name in measures:
+        for name, measure in measures.items():
             rivals = [other[name] for other in lines if other["n_topics"] == line["n_topics"]]
-            better = CATALOGUE[name].better
+            better = measure.better
             known = [value * better for value in rivals if value is not None]
             best = line[name] is not None and len(known) > 1 and line[name] * better == max(known)
-            text = _number(name, line[name], line[f"{name}_sd"]).replace("± ", "±\u00a0")
+            text = _number(measure, line[name], line[f"{name}_sd"]).replace("± ", "±\u00a0")
             columns.append(f'<td class="best">{text}</td>' if best else f"<td>{text}</td>")
         rows.append(f"<tr><td>{as_markup(line['model'])}</td><td>{line['n_topics']}</td>{''.join(columns)}</tr>")
     return _scrolled(title, titles, rows)
@@ -255,13 +262,14 @@ def _paired(found: PageContent, language: Language) -> list[str]:
         return []
     rows = []
     for name, lines in found.paired.items():
+        measure = found.measures[name]
         for line in lines:
-            low, high = (_number(name, line[end]) for end in ("low", "high"))
+            low, high = (_number(measure, line[end]) for end in ("low", "high"))
             interval = "-" if line["low"] is None else words.INTERVAL(language, low=low, high=high)
             p, p_holm = ("-" if line[each] is None else f"{line[each]:.3f}" for each in ("p", "p_holm"))
             rows.append(
-                f"<tr><td>{as_markup(title_of(CATALOGUE[name], language))}</td><td>{as_markup(line['model'])}</td>"
-                f"<td>{as_markup(line['against'])}</td><td>{_number(name, line['difference'])}</td>"
+                f"<tr><td>{as_markup(title_of(measure, language))}</td><td>{as_markup(line['model'])}</td>"
+                f"<td>{as_markup(line['against'])}</td><td>{_number(measure, line['difference'])}</td>"
                 f"<td>{interval}</td><td>{line['pairs']}</td><td>{p}</td><td>{p_holm}</td></tr>"
             )
     titles = [title(language) for title in words.PAIRED_COLUMNS.values()]
@@ -353,7 +361,7 @@ def _panels(found: PageContent, language: Language, font: str | PathLike[str] | 
 
     language = label_language(language, font)
     panels: dict[str, Any] = {
-        title_of(CATALOGUE[name], language): {
+        title_of(found.measures[name], language): {
             N_TOPICS(language, n=k): {model: by_model[model][row].tolist() for model in found.models}
             for row, k in enumerate(found.n_topics)
         }

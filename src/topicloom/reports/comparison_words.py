@@ -42,10 +42,11 @@ TEST = Phrase("Test documents", "测试文档")
 REPORT = Phrase("Report these figures for the models that were chosen.", "请报告选定模型的这些数值。")
 ONCE = Phrase("Measures of the topics", "主题的指标")
 ONCE_NOTE = Phrase(
-    "These figures are measured on the topics, or on words in the training documents or the reference. They do not "
-    "depend on validation or test documents.",
-    "这些数值由主题本身，或训练文档或参照语料中的词算出，与验证文档和测试文档无关。",
+    "These figures are measured on the topics, or, for coherence, on their words in {reference}. They do not depend on "
+    "validation or test documents.",
+    "这些数值由主题本身算出，一致性则由主题词在{reference}中的出现情况算出，与验证文档和测试文档无关。",
 )
+TRAINING_DOCUMENTS = Phrase("the training documents", "训练文档")
 EVERY_FIT = Phrase("Every fit", "每次训练")
 MEASURED_ON_TEST = Phrase("Measured on test documents.", "在测试文档上测量。")
 TOPICS = Phrase("Topics", "主题")

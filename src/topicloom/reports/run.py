@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .. import metrics
 from ..corpus import Corpus
-from ..corpus.inputs import documents_of_file, parts_of_source
+from ..corpus.inputs import parts_of_source, stored_or_read
 from ..distributed import current
 from ..errors import (
     InputError,
@@ -771,9 +771,7 @@ def _read(
 
 def _stored(model: TopicModel, source: str | list[str], reading: Mapping[str, Any]) -> Corpus:
     """The documents of a file, or of a corpus that `prepare` wrote, with the vectors that they have."""
-    if holds_corpus(source):
-        return Corpus.load(source)
-    return next(documents_of_file(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_))
+    return stored_or_read(source, model.vocabulary_, model.tokenizer_, reading, model.origin.fields_)
 
 
 def _read_labels(path: Path) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import SettingError
 from ..messages import counted
-from ..metrics.catalogue import CATALOGUE
+from ..metrics.catalogue import CATALOGUE, Measure
 from .table import NOT_IN_LABELS, Strong, Table
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _ONCE = (
     " These measures describe the topics and do not depend on the documents of this part: {measures}.",
     "下列指标描述主题本身，与这部分文档无关：{measures}。",
 )
+_REFERENCE = (" Coherence is counted in {reference}.", "一致性在 {reference} 中统计。")
 _EVALUATION = (
     "Measures of {model} with {n_topics} topics on {documents}.",
     "{model}（{n_topics} 个主题）在 {documents}上的指标。",
@@ -250,22 +251,26 @@ def _p(value: float | None) -> str:
 
 def comparison_for_print(
     rows: Sequence[Mapping[str, Any]],
-    measures: Iterable[str],
+    measures: Mapping[str, Measure],
+    decimals: Mapping[str, int],
     titles: Mapping[str, str],
     seeds: int,
     part: str,
     n_documents: int,
+    reference: str | None,
     language: Language,
 ) -> Table:
     """Return a table of a comparison: mean ± standard deviation of each measure, the best mean of each K in bold.
 
     Args:
         rows: what `Comparison.table` returned.
-        measures: the names of the measures.
+        measures: the measures by name.
+        decimals: the decimal places of measures that do not have the usual number.
         titles: the title of each model.
         seeds: the number of seeds.
         part: "validation" or "test".
         n_documents: the number of documents of this part.
+        reference: the name of the documents that coherence is counted in; None is the training documents.
         language: "en" or "zh".
     """
     chinese = language == "zh"
@@ -276,7 +281,7 @@ def comparison_for_print(
         "n_topics": [row["n_topics"] for row in rows],
     }
     for name in names:
-        better, digits = CATALOGUE[name].better, min(CATALOGUE[name].digits, _DECIMALS)
+        better, digits = measures[name].better, decimals.get(name, min(measures[name].digits, _DECIMALS))
         column = []
         for row in rows:
             if row[name] is None:
@@ -292,14 +297,18 @@ def comparison_for_print(
             best = better and len(rivals) > 1 and row[name] * better == max(rivals)
             column.append(Strong(text) if best else text)
         columns[name] = column
-    once = ("、" if chinese else ", ").join(_title(n, chinese) for n in names if not CATALOGUE[n].depends_on_documents)
+    headings = {name: _title_of(measures[name], chinese) for name in names}
+    once = ("、" if chinese else ", ").join(headings[name] for name in names if not measures[name].depends_on_documents)
+    counted_in = ""
+    if reference is not None and any(measures[name].group == "coherence" for name in names):
+        counted_in = _REFERENCE[chinese].format(reference=reference)
     values = (_SEEDS if seeds > 1 else _ONE_SEED)[chinese].format(seeds=seeds)
     subject = _MODELS[chinese] if several else next(iter(titles.values()))
     caption = _COMPARISON[chinese].format(
         subject=subject, documents=_documents(n_documents, chinese, _PARTS[part][chinese]), values=values,
         best=(_BEST_OF_SIZE if several else _BEST)[chinese], once=_ONCE[chinese].format(measures=once) if once else "",
     )  # fmt: skip
-    return _printed(columns, language, caption, f"tab:comparison-{part}")
+    return _printed(columns, language, caption + counted_in, f"tab:comparison-{part}", headings=headings)
 
 
 def evaluation_for_print(
@@ -343,12 +352,15 @@ def model_title(name: str, classes: Mapping[str, str]) -> str:
 
 
 def _title(name: str, chinese: bool, *, whole: bool = False) -> str:
-    measure = CATALOGUE[name]
+    return _title_of(CATALOGUE[name], chinese, whole=whole)
+
+
+def _title_of(measure: Measure, chinese: bool, *, whole: bool = False) -> str:
     if chinese:
         return measure.title_zh
-    short = "perplexity" if name == "perplexity_completion" else measure.column
+    short = "perplexity" if measure.name == "perplexity_completion" else measure.column
     title = measure.title if whole else short or measure.title
-    return title[:1].upper() + title[1:]
+    return title[:1].upper() + title[1:] if measure.group != "own" else title
 
 
 def _heading_of(name: str, chinese: bool, level: float) -> str:
