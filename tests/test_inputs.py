@@ -380,6 +380,18 @@ def test_documents_of_other_libraries_are_named(model, X, said):
             use(X)
 
 
+def test_a_corpus_of_gensim_is_refused_with_advice(tmp_path):
+    corpora, models = (pytest.importorskip(f"gensim.{name}") for name in ("corpora", "models"))
+    tokens = [["cat", "dog"], ["dog", "mouse"]] * 9
+    dictionary = corpora.Dictionary(tokens)
+    bags = [dictionary.doc2bow(each) for each in tokens]
+    corpora.MmCorpus.serialize(str(tmp_path / "c.mm"), bags)
+    for given in (corpora.MmCorpus(str(tmp_path / "c.mm")), models.TfidfModel(bags)[bags]):
+        for take in (Corpus.from_counts, Corpus.from_texts, lambda X: corpus_of(X, dictionary)):
+            with pytest.raises(InputError, match=r"as bags of words of gensim are; give gensim.matutils.corpus2csc"):
+                take(given)
+
+
 def test_the_advice_on_bags_of_words_is_followed():
     corpora, matutils = (pytest.importorskip(f"gensim.{name}") for name in ("corpora", "matutils"))
     tokens = [["cat", "dog", "cat"], ["bank"], ["dog", "bank"]]

@@ -121,8 +121,8 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def refuse_bags(documents: Any) -> None:
     """Raise InputError if documents are lists of pairs of a word's number and its count, as gensim has them."""
-    if not isinstance(documents, list | tuple):
-        return
+    if not isinstance(documents, list | tuple) and not type(documents).__module__.startswith("gensim."):
+        return  # a corpus of gensim, such as MmCorpus, can be read more than once
     lists = takewhile(lambda document: isinstance(document, list | tuple), documents)
     first: Sequence[Any] = next((document for document in lists if document), ())
     pairs = [each for each in first if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], Integral)]
