@@ -423,7 +423,7 @@ class Adam:
         fused: whether one kernel computes a step, which CPUs and CUDA support.
 
     Attributes:
-        learning_rate: the learning rate of the next step. It may be changed.
+        learning_rate: the learning rate of the next step, which the training loop takes from its plan.
         state: the moments of each weight that has had a gradient.
         found_inf: () 1 if the next steps should have no effect, or 0; None for 0. Only a fused Adam reads it.
     """
