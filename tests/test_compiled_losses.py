@@ -19,7 +19,7 @@ from topicloom.nn import decoders, execution, posteriors
 from topicloom.nn import sparse as sparse_products
 from topicloom.nn.decoders import column_softmax
 from topicloom.nn.posteriors import topic_information
-from topicloom.nn.sparse import Batch, bag_product, mixture_log_likelihood
+from topicloom.nn.sparse import Batch, bag_product, expected_tokens, mixture_log_likelihood
 from topicloom.training.batches import sparse_batch
 from topicloom.training.callbacks import Callback
 
@@ -99,6 +99,15 @@ def test_mixture_log_likelihood(loops):
         [expected.detach(), *gradients((expected * weights).sum(), wide)],
     )
     assert loops == ["mixture_loop", "mixture_gradient_loop"]
+
+
+@pytest.mark.parametrize("k", [K, 2])
+def test_expected_tokens(loops, k):
+    theta, beta_t = torch.softmax(3 * normal(B, k), 1), torch.softmax(3 * normal(V, k, seed=1), 0)
+    p = theta.double()[:, None] * beta_t.double()  # (B, V, K)
+    expected = (torch.from_numpy(COUNTS).double()[:, :, None] * p / p.sum(2, keepdim=True)).sum(1)
+    assert_close([expected_tokens(theta, beta_t, batch().counts)], [expected])
+    assert loops == ["_tokens_loop"] * (k == K)  # with few topics, there is too little to read
 
 
 def test_bag_product(loops):

@@ -25,8 +25,9 @@ from ..nn.layers import linear, norm_of_location, normal_like
 from ..nn.network import AutoencoderNetwork, Loss, VariationalNetwork
 from ..nn.posteriors import GaussianPosterior, NormalPrior, PointPosterior, Prior, SampledPosterior, TopicShares
 from ..nn.samplers import ThetaSampler
-from ..nn.sparse import TINY, Batch, SparseCounts
+from ..nn.sparse import TINY, Batch, SparseCounts, expected_tokens
 from ..settings import AtLeastOne, NotNegative
+from ..training.batches import BatchReader
 from ..training.monitors import CollapseSign
 from ..training.state import Snapshot, TrainingPlan, TrainingState
 from .neural import NeuralTopicModel
@@ -123,20 +124,9 @@ class VariationalTopicModel(NeuralTopicModel):
 _SHARE_STEPS = 50  # of EM
 _PRIOR_TOKENS = 2.0  # tokens with the average shares, added to each document
 _MOST_READ = 20_000  # the most documents from which shares are estimated
+_READ_AT_ONCE = 512  # documents; large batches are read faster
 _MOST_EXPLAINED = 1.2  # the largest share of a large topic, relative to that; see benchmarks/shares_tried.md
 _SHIFT_STEPS, _SHIFT_TOLERANCE = 100, 1e-3  # of b
-
-
-def expected_tokens(counts: SparseCounts, theta: Tensor, beta_t: Tensor) -> Tensor:
-    """Return the expected tokens of each topic in documents, (B, K).
-
-    Args:
-        counts: B documents.
-        theta: (B, K) their shares of the topics.
-        beta_t: (V, K) the topics, columns sum to 1.
-    """
-    mass = counts.sampled_product(theta, beta_t) + TINY  # (N,)
-    return theta * counts.times(counts.values / mass, beta_t)
 
 
 def explained_shares(documents: Sequence[SparseCounts], beta_t: Tensor) -> Tensor:
@@ -153,11 +143,18 @@ def explained_shares(documents: Sequence[SparseCounts], beta_t: Tensor) -> Tenso
     thetas = [shares.expand(counts.n_docs, -1) for counts in documents]  # (B, K) each
     for _ in range(_SHARE_STEPS):
         for number, counts in enumerate(documents):
-            tokens = expected_tokens(counts, thetas[number], beta_t)  # (B, K)
+            tokens = expected_tokens(thetas[number], beta_t, counts)  # (B, K)
             thetas[number] = (tokens + _PRIOR_TOKENS * shares) / (counts.totals[:, None] + _PRIOR_TOKENS)
         total = current().sum(sum((theta.sum(0) for theta in thetas), torch.zeros_like(shares)))
         shares = total / total.sum()
     return shares
+
+
+def in_large_batches(documents: Iterable[Batch]) -> Iterable[Batch]:
+    """Return the same documents, in batches that are read faster if a reader makes them."""
+    if isinstance(documents, BatchReader):
+        return documents.with_batches_of(_READ_AT_ONCE * current().size)
+    return documents
 
 
 def spaced_rows(batch: Batch, before: int, every: int) -> Tensor:
@@ -181,6 +178,7 @@ def limit_shares(network: VariationalNetwork, documents: Iterable[Batch]) -> Non
     own = network.shares
     if own is None or not own.is_learned or not isinstance(network.decoder, MixtureDecoder):
         return
+    documents = in_large_batches(documents)
     n_docs = sum(current().every(sum(batch.n_docs for batch in documents)))
     every, before = math.ceil(n_docs / _MOST_READ), 0
     read, logits = [], []

@@ -28,9 +28,9 @@ from torch import Tensor, nn
 from ..distributed import current
 from ..nn.decoders import ProductDecoder, TopicLogits
 from ..nn.posteriors import standard_normal
-from ..nn.sparse import TINY, Batch, SparseCounts
+from ..nn.sparse import TINY, Batch, SparseCounts, expected_tokens
 from ..settings import NotNegative, Positive, Rate
-from .autoencoders import GaussianNetwork, VariationalTopicModel, expected_tokens, spaced_rows
+from .autoencoders import GaussianNetwork, VariationalTopicModel, in_large_batches, spaced_rows
 from .neural import PLAIN_VARIATIONAL
 from .words import Words
 
@@ -55,7 +55,7 @@ def mixture_counts(counts: SparseCounts, beta_t: Tensor) -> Tensor:
     theta = beta_t.new_full((counts.n_docs, beta_t.shape[1]), 1 / beta_t.shape[1])  # (B, K)
     tokens = counts.totals[:, None] * theta  # (B, K)
     for _ in range(_EM_STEPS):
-        tokens = expected_tokens(counts, theta, beta_t)
+        tokens = expected_tokens(theta, beta_t, counts)
         theta = tokens / tokens.sum(1, keepdim=True).clamp_min(TINY)
     return tokens
 
@@ -305,7 +305,7 @@ class NVDMNetwork(GaussianNetwork):
         """Make the corners of the simplex of the documents' codes the topics, and fit theta to their shares."""
         if not self.rotated:
             return
-        n_topics = len(self.shares.logits)
+        documents, n_topics = in_large_batches(documents), len(self.shares.logits)
         means, variance = [torch.zeros(0, n_topics)], torch.zeros_like(self.shares.logits)
         for batch in documents:
             posterior = self.code(batch)

@@ -395,6 +395,45 @@ def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts, 
     return out
 
 
+def expected_tokens(theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
+    """Return the expected tokens of each topic in documents, sum_v x_dv theta_dk beta_kv / (theta_d beta)_v: (B, K).
+
+    Args:
+        theta: (B, K) the documents' shares of the topics.
+        beta_t: (V, K) the topics, columns sum to 1.
+        counts: the counts x.
+    """
+    work = theta.shape[1] * len(counts.values)
+    loop = compiled_for(_tokens_loop, _tokens_example, work, theta, beta_t, counts.values)
+    if loop is None:
+        mass = counts.sampled_product(theta, beta_t) + TINY  # (N,)
+        return theta * counts.times(counts.values / mass, beta_t)
+    tokens = torch.zeros_like(theta, memory_format=torch.contiguous_format)
+    loop(*arrays_of(counts.offsets, counts.indices, counts.values, theta, beta_t, tokens), TINY)
+    return tokens.mul_(theta)
+
+
+def _tokens_loop(
+    offsets: Array, words: Array, values: Array, theta: Array, beta_t: Array, tokens: Array, floor: float
+) -> None:
+    """Add the expected tokens of documents, divided by theta, to `tokens` (B, K)."""
+    for doc in range(len(theta)):
+        shares, of_doc = theta[doc], tokens[doc]
+        for i in range(offsets[doc], offsets[doc + 1]):
+            beta, mass = beta_t[words[i]], np.float32(floor)
+            for k in range(len(shares)):
+                mass += shares[k] * beta[k]
+            ratio = values[i] / mass
+            for k in range(len(shares)):
+                of_doc[k] += ratio * beta[k]
+
+
+def _tokens_example() -> tuple[Any, ...]:
+    """Return arguments of `_tokens_loop` for one document of one word and one topic."""
+    words, one, table = np.zeros(1, np.int64), np.ones(1, np.float32), np.ones((1, 1), np.float32)
+    return np.array([0, 1]), words, one, table, table, table.copy(), TINY
+
+
 class _BagProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, values: Tensor, counts: SparseCounts) -> Tensor:
