@@ -28,7 +28,7 @@ Job = dict[str, Any]
 Work = Callable[[Job], dict[str, Any]]
 
 
-def add_arguments(parser: argparse.ArgumentParser, out: Path) -> None:
+def add_arguments(parser: argparse.ArgumentParser, out: Path | None) -> None:
     """Add the options that all benchmarks with jobs share."""
     parser.add_argument("--out", type=Path, default=out, help="file of results")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes, with one thread each")

