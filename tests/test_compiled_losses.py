@@ -105,7 +105,7 @@ def test_mixture_log_likelihood(loops):
 def test_expected_tokens(loops, k):
     theta, beta_t = torch.softmax(3 * normal(B, k), 1), torch.softmax(3 * normal(V, k, seed=1), 0)
     p = theta.double()[:, None] * beta_t.double()  # (B, V, K)
-    expected = (torch.from_numpy(COUNTS).double()[:, :, None] * p / p.sum(2, keepdim=True)).sum(1)
+    expected = (torch.from_numpy(COUNTS).double()[:, :, None] * p / (p.sum(2, keepdim=True) + 1e-10)).sum(1)
     assert_close([expected_tokens(theta, beta_t, batch().counts)], [expected])
     assert loops == ["_tokens_loop"] * (k == K)  # with few topics, there is too little to read
 
