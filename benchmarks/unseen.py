@@ -65,9 +65,9 @@ and otherwise default settings. The test documents are a random fifth of each co
 ratios, Loom divided by the sampler. Loom was measured again later, when training started at clusters of documents, but
 before topics of two subjects were divided, which changes its figures with K=20, and before later changes of how words
 are cut, which change the corpora a little. The machine did less other work then, so that the processor time of Loom is
-too low in comparison. The samplers have one seed on the present texts of `kernel`. **✗** marks a figure that is not better, however small the difference is. Figures
-differ by .01 to .03 from seed to seed. The labels are packages, the subjects of WordNet's files, collections, sections
-and folders. The other columns are as in [best.md](best.md).
+too low in comparison. The samplers have one seed on the present texts of `kernel`. **✗** marks a figure that is not
+better, however small the difference is. Figures differ by .01 to .03 from seed to seed. The labels are packages, the
+subjects of WordNet's files, collections, sections and folders. The other columns are as in [best.md](best.md).
 
 """
 STRONGEST_HEAD = """
