@@ -145,7 +145,7 @@ def test_a_reader_gives_own_and_expanded_counts():
         np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[rows])
 
 
-RELATIVES = (tl.ECRTM, tl.GaussianBATM, tl.NVLDA)  # whose encoders are those of ETM, BATM and ProdLDA
+RELATIVES = (tl.ECRTM, tl.GaussianBATM, tl.NVLDA, tl.NVDM, tl.BATM)  # whose encoders are those of others
 READERS = [
     pytest.param(kind, marks=pytest.mark.slow if kind in RELATIVES else ())
     for kind in MODELS

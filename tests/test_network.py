@@ -154,7 +154,10 @@ DENSE = np.random.default_rng(0).poisson(np.geomspace(3, 0.05, 30), (120, 30))
 DENSE[:, 0] += 1  # a word that is in every document
 CORPUS = Corpus.from_counts(sp.csr_array(DENSE), [f"word{word}" for word in range(30)])
 SETTINGS = {"epochs": 3, "batch_size": 30, "hidden_size": 8, "random_state": 0, "device": "cpu"}
-MODELS = [BATM, DirichletVAE, ETM, GMNTM, GSM, NVDM, NVLDA, ProdLDA, WLDA]
+MODELS = [
+    DirichletVAE, ETM, GMNTM, GSM, WLDA,
+    *(pytest.param(kind, marks=pytest.mark.slow) for kind in (BATM, NVDM, NVLDA, ProdLDA)),
+]  # fmt: skip
 
 
 def by_scikit_learn() -> np.ndarray:

@@ -114,7 +114,7 @@ CASES = {
 # Variants and relatives of other cases, and those that take longest.
 SLOW = {
     "DirichletVAE rsvi", "DirichletVAE icdf", "DirichletVAE laplace", "GaussianBATM", "BATM adversarial", "NVLDA",
-    "Loom as LDA", "GSM recurrent", "WLDA gaussian", "WLDA gmm-std", "WLDA gmm-ctm",
+    "Loom as LDA", "GSM recurrent", "WLDA gaussian", "WLDA gmm-std", "WLDA gmm-ctm", "GSM stick_breaking", "ECRTM",
 }  # fmt: skip
 
 

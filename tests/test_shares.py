@@ -168,7 +168,7 @@ def divergences(name, norm, weights, epochs=12):
     ]
 
 
-@pytest.mark.parametrize("norm", ["affine", "none"])
+@pytest.mark.parametrize("norm", ["affine", pytest.param("none", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", cases(VARIATIONAL))
 def test_the_divergence_falls_as_its_weight_rises(name, norm):
     low, high = divergences(name, norm, (0.1, 10.0))
