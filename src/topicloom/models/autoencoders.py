@@ -150,11 +150,9 @@ def explained_shares(documents: Sequence[SparseCounts], beta_t: Tensor) -> Tenso
     return shares
 
 
-def in_large_batches(documents: Iterable[Batch]) -> Iterable[Batch]:
-    """Return the same documents, in batches that are read faster if a reader makes them."""
-    if isinstance(documents, BatchReader):
-        return documents.with_batches_of(_READ_AT_ONCE * current().size)
-    return documents
+def in_large_batches(documents: Iterable[Batch], least: int = _READ_AT_ONCE) -> Iterable[Batch]:
+    """Return the same documents, in batches of at least `least` documents on each rank if a reader makes them."""
+    return documents.with_batches_of(least * current().size) if isinstance(documents, BatchReader) else documents
 
 
 def spaced_rows(batch: Batch, before: int, every: int) -> Tensor:

@@ -398,6 +398,8 @@ def mixture_log_likelihood(theta: Tensor, beta_t: Tensor, counts: SparseCounts, 
 def expected_tokens(theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tensor:
     """Return the expected tokens of each topic in documents, sum_v x_dv theta_dk beta_kv / (theta_d beta)_v: (B, K).
 
+    A small number is added to the denominator, which may be 0.
+
     Args:
         theta: (B, K) the documents' shares of the topics.
         beta_t: (V, K) the topics, columns sum to 1.
@@ -408,7 +410,7 @@ def expected_tokens(theta: Tensor, beta_t: Tensor, counts: SparseCounts) -> Tens
     if loop is None:
         mass = counts.sampled_product(theta, beta_t) + TINY  # (N,)
         return theta * counts.times(counts.values / mass, beta_t)
-    tokens = torch.zeros_like(theta, memory_format=torch.contiguous_format)
+    tokens = torch.zeros_like(theta, memory_format=torch.contiguous_format)  # (B, K)
     loop(*arrays_of(counts.offsets, counts.indices, counts.values, theta, beta_t, tokens), TINY)
     return tokens.mul_(theta)
 

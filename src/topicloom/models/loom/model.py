@@ -43,7 +43,7 @@ from ...settings import AtLeastOne, DirichletParameter, NotNegative, Positive, R
 from ...training.batches import BatchReader
 from ...training.loop import EVALUATION_SEED, train_stages
 from ...training.state import Snapshot, Stage, TrainingPlan, TrainingState
-from ..autoencoders import VariationalTopicModel
+from ..autoencoders import VariationalTopicModel, in_large_batches
 from ..base import theta_of
 from ..gsm import GSM, GSMNetwork
 from ..inference import Array
@@ -380,7 +380,7 @@ class LoomNetwork(GSMNetwork):
         with torch.inference_mode(False):
             theta = torch.empty(documents.counts.shape[0], len(self.counting.alpha), dtype=torch.float16)  # (D, K)
             with torch.no_grad():
-                for batch in _in_large_batches(documents):
+                for batch in in_large_batches(documents, _COUNTING_BATCH):
                     assert batch.rows is not None
                     theta[batch.rows.cpu()] = self.posterior(batch).point().half().cpu()
             epochs = max(1, min(_TEACHING_EPOCHS, _TEACHING_DOCUMENTS // documents.n_docs_of_all))
@@ -402,7 +402,7 @@ class LoomNetwork(GSMNetwork):
         counting = self.counting
         beta_t = counting.topics()  # (V, K)
         expected = torch.zeros(2, *beta_t.shape, device=beta_t.device)  # (2, V, K) of own words, and of all
-        for batch in _in_large_batches(documents):
+        for batch in in_large_batches(documents, _COUNTING_BATCH):
             for each, total in zip((replace(batch, counts=batch.own_counts, own=None), batch), expected, strict=True):
                 counts, theta = each.counts, self.posterior(each).point()  # (B, V) and (B, K)
                 values = counts.values**counting.count_power  # (N,)
@@ -419,11 +419,6 @@ class LoomNetwork(GSMNetwork):
     def load_run_state(self, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         self.counting.load_run_state(tensors, values)
         self.finished_after = values.get("finished_after")
-
-
-def _in_large_batches(documents: BatchReader) -> BatchReader:
-    """Return the same documents in batches that are inferred faster."""
-    return documents.with_batches_of(_COUNTING_BATCH * current().size)
 
 
 def _encoder_loss(theta: Tensor) -> Callable[[TopicNetwork, Batch], Loss]:

@@ -282,7 +282,8 @@ class Relocation:
             tokens = likely[places] * theta[rows, topic][some.documents] * beta_t[some.indices, topic]  # (N',)
             divided = partial(_in_two_clusters, some.with_values(tokens), beta_t[:, topic])
             starts = torch.randint(len(rows), (_N_DIVISIONS, 2), generator=generator).to(rows.device)
-            _, chances, likelihood = divided(F.one_hot(starts, len(rows)).to(tokens).permute(2, 0, 1), _FIRST_STEPS)
+            first = F.one_hot(starts, len(rows)).to(tokens).permute(2, 0, 1)  # (B', n, 2)
+            _, chances, likelihood = divided(first, _FIRST_STEPS)
             parts = divided(chances[:, [int(likelihood.argmax())]], _LAST_STEPS)[0][:, 0]  # (V, 2)
             parts = beta_t[:, [topic]] * parts / parts.sum(1, keepdim=True)
             if parts.sum(0).min() >= _MIN_HALF:
