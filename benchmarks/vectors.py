@@ -10,8 +10,8 @@ Vectors are stored in results/, and figures in results/vectors.jsonl; a run cont
 vectors.md is written from the figures in the file. With `--validation`, a fifth of the training documents takes the
 place of the test documents, and nothing is written but the file of figures.
 
-With `--own`, the corpora are the files NAME.LANGUAGE.csv of a folder, with the columns "text" and "label", such as
-unseen_texts.py makes them. Their page is vectors_unseen.md.
+With `--own`, the corpora are the files NAME.LANGUAGE.csv of a folder, with the columns "text" and "label". For those of
+unseen_texts.py, the page is vectors_unseen.md; for others, give `--out` and `--page` too.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def page(head: str, corpora: list[str], rows: list[dict[str, Any]]) -> str:
     """Format the page, with a table for each corpus, in the order of their names, and K."""
     tables: dict[tuple[str, int], dict[tuple[str, str], list[dict[str, Any]]]] = {}
     for row in rows:
-        if "error" not in row and not row["validation"]:
+        if "error" not in row and not row["validation"] and row["corpus"] in corpora:
             by_model = tables.setdefault((row["corpus"], row["topics"]), {})
             by_model.setdefault((row["model"], row["reads"]), []).append(row)
     sections = []
@@ -235,6 +235,7 @@ def main() -> None:
     peers = HERE / ".venv-tasks" / "turftopic" / "bin" / "python"
     parser.add_argument("--turftopic", type=Path, default=peers, help="the Python that has turftopic")
     parser.add_argument("--own", type=Path, help="a folder of files NAME.LANGUAGE.csv, instead of the usual corpora")
+    parser.add_argument("--page", type=Path, help="page to write")
     parser.add_argument("--corpora", help="names, separated by commas; default: all")
     parser.add_argument("--models", default=",".join(MODELS), help="names, separated by commas")
     parser.add_argument("--reads", default="words,vectors", help=f"names, separated by commas, of {', '.join(READS)}")
@@ -242,12 +243,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--validation", action="store_true", help="score held-out training documents")
     options = parser.parse_args()
-    own, head, out, target = options.own, HEAD, OUT, PAGE
-    every = list(CORPORA)
-    if own is not None:
-        head, out, target = OWN_HEAD, OWN_OUT, OWN_PAGE
-        every = sorted(path.name.split(".")[0] for path in own.glob("*.*.csv"))
-    options.out = options.out or out
+    own = options.own
+    every = list(CORPORA) if own is None else sorted(path.name.split(".")[0] for path in own.glob("*.*.csv"))
+    options.out = options.out or (OUT if own is None else OWN_OUT)
+    head, target = (HEAD, PAGE) if own is None else (OWN_HEAD, OWN_PAGE)
     corpora = options.corpora.split(",") if options.corpora else every
     if not options.table:
         for corpus in corpora:  # so that no two processes encode it
@@ -255,7 +254,7 @@ def main() -> None:
     work = partial(fit_and_score, options.shared, own, options.encoders, options.turftopic)
     jobs.run([] if options.table else requested(options, corpora), work, options)
     if not options.validation:
-        target.write_text(page(head, every, jobs.read(options.out)), encoding="utf-8")
+        (options.page or target).write_text(page(head, every, jobs.read(options.out)), encoding="utf-8")
 
 
 if __name__ == "__main__":
