@@ -14,7 +14,9 @@ import torch
 
 from topicloom.embeddings import neighbours as module
 from topicloom.embeddings import proximity
+from topicloom.embeddings.eight_bits import RoundedRows, is_fast
 from topicloom.embeddings.neighbours import VectorIndex
+from topicloom.embeddings.selection import Selection
 from topicloom.errors import InputError, MissingExtraError, SettingError
 
 needs_usearch = pytest.mark.skipif(
@@ -108,13 +110,15 @@ def test_vectors_that_single_precision_cannot_tell_apart():
     np.testing.assert_array_equal(VectorIndex.of(vectors).neighbours(6)[0], expected)
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[(1, False), (2, False), (1, True), (2, True)], ids=["1", "2", "1 rounded", "2 rounded"])
 def compiled_loops(monkeypatch, request):
-    """Small tiles for the loops that large corpora use, with one thread and with two."""
+    """Small tiles for the loops that large corpora use, with one thread and with two, and products of eight bits."""
     pytest.importorskip("numba")
+    n_threads, is_rounded = request.param
     monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
     monkeypatch.setattr(module, "TILE", 64)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
+    monkeypatch.setattr(module, "is_fast", lambda size: is_rounded)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
 
 
 @pytest.mark.usefixtures("compiled_loops")
@@ -138,6 +142,89 @@ def test_compiled_search_agrees_bit_for_bit(monkeypatch):
     monkeypatch.setattr(module, "_FEWEST_PAIRS", 1 << 40)
     for one, other in zip(found, VectorIndex.of(vectors).neighbours(10), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def odd(n=1500, size=64):
+    """Groups of 12 vectors; in one of 40, rounding changes the order. Most of the length of some is in one number."""
+    random = np.random.default_rng(2)
+    centres = random.standard_normal((n // 12 + 1, size))
+    vectors = centres[np.arange(n) // 12] + 0.4 * random.standard_normal((n, size))
+    vectors[7:n:100, 0] = 60
+    vectors[80:120] = vectors[80] + 0.02 * vectors[80:120]
+    vectors[120:130] = vectors[5]
+    vectors[60] = 0
+    return random.permutation(vectors).astype(np.float32)
+
+
+@pytest.mark.parametrize("vectors", [clustered(1500, 64), odd()], ids=["clustered", "odd"])
+@pytest.mark.parametrize("queries", [None, clustered(400, 64, seed=1)], ids=["all", "others"])
+def test_products_of_eight_bits_find_the_same(vectors, queries, monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
+    monkeypatch.setattr(module, "TILE", 256)
+    monkeypatch.setattr(module, "_MOST_CANDIDATES", 100)
+    written = []
+    write = VectorIndex._write_sorted
+    monkeypatch.setattr(VectorIndex, "_write_sorted", lambda *a: [written.append(len(a[1])), write(*a)])
+
+    def found(is_fast):
+        monkeypatch.setattr(module, "is_fast", lambda size: is_fast)
+        written.clear()
+        index = VectorIndex.of(vectors)
+        return index.neighbours(10) if queries is None else index.nearest(queries, 10)
+
+    expected, (ids, similarities) = found(False), found(True)
+    assert len(written) > 1  # so at least two searches have found some of them
+    assert written[0] > 0.8 * len(ids)
+    np.testing.assert_array_equal(ids, expected[0])
+    np.testing.assert_array_equal(similarities, expected[1])
+
+
+def test_a_selection_above_floors_says_what_is_incomplete():
+    pytest.importorskip("numba")
+    similarities = np.random.default_rng(0).standard_normal((3, 200)).astype(np.float32)
+    ordered = -np.sort(-similarities, axis=1)
+    selection = Selection(Selection.loop(), 3, 4, ordered[[0, 1, 2], [5, 3, 2]])
+    selection.add(similarities, 0, 0)
+    documents, floors = selection.finish()
+    assert sorted(documents[0]) == sorted(np.argsort(-similarities[0])[:4])
+    assert floors.tolist() == [ordered[0, 3], np.inf, np.inf]  # three and two exceed the floor, not four
+    assert ((documents >= 0) & (documents < 200)).all()
+
+
+def test_no_products_of_eight_bits_where_all_are_similar(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
+    monkeypatch.setattr(module, "is_fast", lambda size: True)
+    monkeypatch.setattr(Selection, "__init__", pytest.fail)
+    vectors = (1 + 0.01 * np.random.default_rng(0).standard_normal((1500, 64))).astype(np.float32)
+    rows = module._Rows(vectors, np.arange(1500), np.linalg.norm(vectors.astype(float), axis=1))
+    assert VectorIndex.of(vectors)._selected_by_rounded(Selection.loop(), rows, rows.rows, rows, 11, True) is None
+
+
+@pytest.mark.parametrize("vectors", [clustered(200, 64), odd(200), np.eye(64, dtype=np.float32), whole(200, 8)])
+def test_bounds_on_products_of_eight_bits(vectors):
+    """The rounded numbers themselves, with their products and all differences in double precision."""
+    vectors = vectors[vectors.any(axis=1)].astype(np.float64)
+    units = torch.from_numpy((vectors / np.linalg.norm(vectors, axis=1)[:, None]).astype(np.float32))
+    rounded = RoundedRows.of(units)
+    kept = rounded.numbers.double() * rounded.steps.double()[:, None]
+    lengths = (units.double() - kept).norm(dim=1)
+    assert (rounded.numbers.abs().amax(1) == 127).all()
+    assert (lengths <= rounded.errors).all()
+    assert (rounded.errors < lengths + 2e-5).all()
+    products = rounded.products(rounded).double()
+    torch.testing.assert_close(products, kept @ kept.T, rtol=0, atol=1e-6)
+    excess = units.double() @ units.double().T - products
+    assert (excess.abs() <= rounded.bounds(float(rounded.errors.max()))[:, None]).all()
+
+
+def test_products_of_eight_bits_are_used_only_if_they_are_right(monkeypatch):
+    single = torch._int_mm
+    monkeypatch.setattr(torch, "_int_mm", lambda a, b: single(a, b).clamp(max=1 << 15))  # it saturates
+    assert not is_fast.__wrapped__(64)
+    monkeypatch.delattr(torch, "_int_mm")
+    assert not is_fast.__wrapped__(64)
 
 
 def test_equal_documents_are_neighbours_of_each_other():

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,13 @@ from ..corpus.fields import stored_vectors
 from ..errors import InputError, SettingError
 from ..nn.execution import without_gradients
 from ..settings import require_whole
+from .eight_bits import RoundedRows, is_fast
 from .proximity import ProximityGraphs
 from .selection import TILE, Selection, keep_best, padded, ranked, ranking_loop
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 Similarities: TypeAlias = npt.NDArray[np.float32]
+T = TypeVar("T", torch.Tensor, RoundedRows)
 
 logger = logging.getLogger("topicloom")
 
@@ -33,8 +35,13 @@ _MANY = 200_000  # documents: "auto" searches more of them approximately
 _BLOCK = 2048  # rows of a block: two blocks have 16 MB of similarities, which stay in the processor's cache
 _SPARE = 4  # candidates beyond those wanted, for similarities that single precision cannot tell apart
 _SPARE_OF_GRAPHS = 12  # the same for graphs, whose distances have eight bits
-_KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are computed once (256 MB)
+_KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are kept (256 MB)
+_SEARCHED_NUMBERS = 1 << 27  # unit vectors of at most so many numbers are computed once in a search
 _FEWEST_PAIRS = 1 << 25  # pairs of a query and a document for which loading the compiled loops pays
+_PILOTS = 64  # queries that show how many candidates are needed if products have eight bits
+_MOST_CANDIDATES = 6  # times the documents wanted; with more, products of single precision are faster
+_SPARE_ABOVE = 2.2  # times as many documents as needed should exceed the estimated floor
+_RANK = 8  # of the floor in a sample: so few documents exceed it in one query of a hundred that a search is repeated
 _FEW = 16  # queries whose similarities with all documents are computed at once
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
@@ -43,12 +50,12 @@ _HASHED = 4096  # rows that are read at a time
 class VectorIndex:
     """The vectors of n documents, and a search for those with the greatest cosine.
 
-    `VectorIndex.of` makes it. An exact search finds the candidates by products of matrices in single precision, and
-    bounds on their rounding errors show that none is missing. An approximate search finds most of them, by graphs
-    (`ProximityGraphs`), which the first search makes; the neighbours of all documents are completed by the documents
-    whose neighbour a document is. In both, double precision computes the similarities of the candidates. The result
-    depends neither on the other queries nor on the number of threads. That of an exact search does not depend on the
-    device either.
+    `VectorIndex.of` makes it. An exact search finds the candidates by products of matrices in single precision, or in
+    eight bits where the processor is fast at them. Bounds on the rounding errors show that none is missing. An
+    approximate search finds most of them, by graphs (`ProximityGraphs`), which the first search makes; the neighbours
+    of all documents are completed by the documents whose neighbour a document is. In both, double precision computes
+    the similarities of the candidates. The result depends neither on the other queries nor on the number of threads.
+    That of an exact search does not depend on the device either.
 
     A vector of zeros has no direction. It has no neighbours and is nobody's neighbour.
 
@@ -239,8 +246,16 @@ class VectorIndex:
             if loop is None:
                 candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
             else:
+                is_small = documents.array.size <= _SEARCHED_NUMBERS
+                if is_small and is_fast(self.size):
+                    found = self._selected_by_rounded(loop, points, places, documents, wanted, symmetric)
+                    if found is not None:
+                        places, _, _ = self._write_exact(
+                            points, places, documents, *found, wanted, n, ids, similarities
+                        )
+                        symmetric = False
                 candidates, floors = self._selected(loop, points, places, documents, wanted, symmetric)
-                if documents.array.size <= _KEPT_NUMBERS:
+                if is_small:
                     places, candidates, floors = self._write_exact(
                         points, places, documents, candidates, floors, wanted, n, ids, similarities
                     )
@@ -331,7 +346,7 @@ class VectorIndex:
             if first in kept:
                 return kept[first]
             units = documents.units(np.arange(first, min(first + n, len(documents))), self._device)
-            if len(documents) * self.size <= _KEPT_NUMBERS:
+            if len(documents) * self.size <= _SEARCHED_NUMBERS:
                 kept[first] = units
             return units
 
@@ -367,18 +382,57 @@ class VectorIndex:
         self, loop: Callable[..., None], points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
     ) -> tuple[Ids, Similarities]:
         """Do as `_candidates` by a compiled loop."""
-        m, n_threads = min(wanted + _SPARE, len(documents)), torch.get_num_threads()
-        selection, tile = Selection(loop, len(places), m), torch.empty(TILE * TILE)
+        m = min(wanted + _SPARE, len(documents))
         block = self._block_of(documents, TILE)
-        for first in range(0, len(documents), TILE):
-            others = block(first)
-            for start in range(0, first + 1 if symmetric else len(places), TILE):
-                queries = block(start) if symmetric else points.units(places[start : start + TILE], self._device)
-                product = tile[: len(queries) * len(others)].view(len(queries), len(others))
-                torch.mm(queries, others.T, out=product)
-                selection.add(product.numpy(), start, first, both_ways=symmetric and start < first, n_threads=n_threads)
-        candidates, floors = selection.finish()
+        candidates, floors = _selected_in_tiles(
+            Selection(loop, len(places), m),
+            block if symmetric else lambda start: points.units(places[start : start + TILE], self._device),
+            len(places),
+            block,
+            len(documents),
+            lambda queries, others, out: torch.mm(queries, others.T, out=out),
+            symmetric,
+        )
         return candidates, floors if m < len(documents) else np.full_like(floors, -np.inf)
+
+    def _selected_by_rounded(
+        self, loop: Callable[..., None], points: _Rows, places: Ids, documents: _Rows, wanted: int, symmetric: bool
+    ) -> tuple[Ids, Similarities] | None:
+        """Do as `_selected` by products of eight bits; None if too many documents are about as similar as the best.
+
+        A floor is infinite where the candidates are not complete.
+        """
+        block = self._block_of(documents, TILE)
+        rounded = [RoundedRows.of(block(first)) for first in range(0, len(documents), TILE)]
+        greatest = max(float(each.errors.max()) for each in rounded)
+        pilots = points.units(places[:: max(1, len(places) // _PILOTS)], self._device)
+        best = torch.full((len(pilots), wanted), -torch.inf)
+        for first in range(0, len(documents), TILE):
+            best = torch.cat([best, pilots @ block(first).T], 1).topk(wanted).values
+        of_pilots = RoundedRows.of(pilots)
+        floor = (best[:, -1] - of_pilots.bounds(greatest))[:, None]
+        counts = sum((of_pilots.products(each) >= floor).sum(1) for each in rounded)
+        assert isinstance(counts, torch.Tensor)
+        m = int(1.1 * float(counts.float().quantile(0.97))) + 2
+        if m > _MOST_CANDIDATES * wanted or m * _SPARE_ABOVE * 2 > len(documents):
+            return None
+        queries = rounded
+        if not symmetric:
+            starts = range(0, len(places), TILE)
+            queries = [RoundedRows.of(points.units(places[at : at + TILE], self._device)) for at in starts]
+        step = max(1, int(m * _SPARE_ABOVE / _RANK))
+        sample = RoundedRows.of(documents.units(np.arange(0, len(documents), step), self._device))
+        estimated = torch.cat([each.products(sample).topk(_RANK).values[:, -1] for each in queries])
+        candidates, floors = _selected_in_tiles(
+            Selection(loop, len(places), m, estimated.numpy()),
+            lambda start: queries[start // TILE],
+            len(places),
+            lambda first: rounded[first // TILE],
+            len(documents),
+            RoundedRows.products,
+            symmetric,
+        )
+        return candidates, floors + torch.cat([each.bounds(greatest) for each in queries]).numpy()
 
     def _write_exact(
         self,
@@ -588,6 +642,35 @@ def _cosines(points: _Rows, queries: Ids, documents: _Rows, near: Ids) -> Simila
     lengths = points.lengths[queries, None] * documents.lengths[near]
     cosines: Similarities = (np.einsum("qd,qmd->qm", left, right) / lengths).astype(np.float32)
     return cosines
+
+
+def _selected_in_tiles(
+    selection: Selection,
+    queries: Callable[[int], T],
+    n_queries: int,
+    documents: Callable[[int], T],
+    n_documents: int,
+    multiply: Callable[[T, T, torch.Tensor], torch.Tensor],
+    symmetric: bool,
+) -> tuple[Ids, Similarities]:
+    """Select documents for each query by products of blocks of both.
+
+    Args:
+        selection: what selects.
+        queries, documents: functions from a row to the block of `TILE` rows that begins there.
+        n_queries, n_documents: the number of rows.
+        multiply: a function that writes the products of a block of queries and one of documents to its last argument.
+        symmetric: whether the queries are the documents, and each block of pairs is needed once.
+    """
+    n_threads, tile = torch.get_num_threads(), torch.empty(TILE * TILE)
+    for first in range(0, n_documents, TILE):
+        others = documents(first)
+        for start in range(0, first + 1 if symmetric else n_queries, TILE):
+            block = queries(start)
+            out = tile[: len(block) * len(others)].view(len(block), len(others))
+            product = multiply(block, others, out).numpy()
+            selection.add(product, start, first, both_ways=symmetric and start < first, n_threads=n_threads)
+    return selection.finish()
 
 
 def _blank(rows: int, n: int) -> tuple[Ids, Similarities]:

@@ -18,6 +18,7 @@ import torch
 from ..nn.execution import compiled
 
 CHUNK = 32  # similarities of which only the greatest is compared at first
+STEP = 16  # the same for the compiled loop
 TILE = 1024  # documents on each side of a tile of `Selection`: 4 MB of similarities
 
 Array = np.ndarray[Any, Any]
@@ -83,6 +84,8 @@ class Selection:
         loop: the compiled loop, as `Selection.loop` returns it.
         n_queries: Q.
         n: m, the number of documents to select for each query. At least as many should be compared with it.
+        floors: (Q,) similarities that m documents should exceed. With good estimates, less is compared. Where fewer
+            documents exceed them, the result is not complete. None: all similarities count.
 
     >>> import numpy as np
     >>> from topicloom.embeddings.selection import Selection
@@ -93,13 +96,13 @@ class Selection:
     ...     assert sorted(documents[0]) == [1, 3] and floors == np.float32([0.8])
     """
 
-    def __init__(self, loop: Callable[..., None], n_queries: int, n: int) -> None:
+    def __init__(self, loop: Callable[..., None], n_queries: int, n: int, floors: Array | None = None) -> None:
         self.n, self._loop = n, loop
         self._kept = _Kept(
             np.empty((n_queries, 2 * n), np.float32),
             np.empty((n_queries, 2 * n), np.int32),
             np.zeros(n_queries, np.int32),
-            np.full(n_queries, -np.inf, np.float32),
+            np.full(n_queries, -np.inf, np.float32) if floors is None else floors.copy(),
         )
 
     @staticmethod
@@ -130,9 +133,14 @@ class Selection:
             other.result()
 
     def finish(self) -> tuple[Array, Array]:
-        """Return the selected documents, (Q, m) in any order, and the similarities that no others exceed, (Q,)."""
+        """Return the selected documents, (Q, m) in any order, and the similarities that no others exceed, (Q,).
+
+        The second are infinite, and the first are any documents, where less than m documents exceed the floor.
+        """
         scores, ids, sizes, _ = self._kept
         scores[np.arange(scores.shape[1]) >= sizes[:, None]] = -np.inf
+        is_short = sizes < self.n
+        ids[is_short], scores[is_short] = 0, np.inf
         best = np.argpartition(-scores, self.n - 1, axis=1)[:, : self.n]
         return np.take_along_axis(ids, best, 1).astype(np.int64), np.take_along_axis(scores, best, 1).min(axis=1)
 
@@ -177,15 +185,15 @@ def _select_loop(
     for i in range(n_rows):
         row, similarities = first_row + i, product[i]
         floor = floors[row] if for_rows else np.float32(np.inf)
-        for start in range(0, n_columns, CHUNK):
-            end, hits = min(start + CHUNK, n_columns), np.int32(0)
-            if end < start + CHUNK:
+        for start in range(0, n_columns, STEP):
+            end, hits = min(start + STEP, n_columns), np.int32(0)
+            if end < start + STEP:
                 hits = np.int32(1)
             elif for_columns:  # loops of a known length are faster
-                for c in range(CHUNK):
+                for c in range(STEP):
                     hits += np.int32(similarities[start + c] > min(floor, floors[first_column + start + c]))
             else:
-                for c in range(CHUNK):
+                for c in range(STEP):
                     hits += np.int32(similarities[start + c] > floor)
             if not hits:
                 continue
