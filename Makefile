@@ -4,26 +4,28 @@ FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
 BIN = .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
+# Python compiles a module when it is first imported, and keeps the result: pip would compile all modules, on one core.
+unexport PYTHONDONTWRITEBYTECODE
+
 setup: .venv/ready  ## make a virtual environment with all extras, with pinned versions
 
 .venv/ready: pyproject.toml constraints.txt
 	@echo "Installing topicloom and all that it needs into .venv; this takes a few minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[all]"
-	-$(BIN)/python -m compileall -q -j 0 -x '/tests?/' .venv/lib src  # pip would use one core, and compile tests too
 	touch $@
 
 demo: setup  ## train on the documentation of your Python and show the topics
 	$(BIN)/topicloom demo
 
 test: setup  ## run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4  # a core for each process
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal  # a core for each process
 
 test-all: setup  ## run the slow tests too, which repeat for further models what `make test` checks for some
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" --numprocesses auto --maxprocesses 4
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test-lowest: .venv-lowest/ready  ## run the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses auto --maxprocesses 4
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .venv-lowest/ready: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
@@ -31,7 +33,7 @@ test-lowest: .venv-lowest/ready  ## run the tests with the lowest versions that 
 	touch $@
 
 test-newest: .venv-newest/ready  ## run the tests with the newest versions that are published (torch: of constraints.txt)
-	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest --numprocesses auto --maxprocesses 4
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 .venv-newest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-newest

@@ -565,7 +565,7 @@ def test_a_changed_measure_is_taken_again(tmp_path):
     assert call() == 0
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_measure_that_fails_costs_no_fit(tmp_path, caplog, n_jobs):
     def seed_0_fails(model, corpus):
         return 1 / model.random_state

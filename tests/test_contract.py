@@ -27,6 +27,7 @@ from sklearn.model_selection import GridSearchCV
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
+from kinds import RELATIVES, params
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.embeddings.word_vectors import WordVectors
@@ -69,13 +70,15 @@ def small(kind: type[TopicModel], n_topics: int = N_TOPICS, **settings: Any) -> 
 
 def case(kind: type[TopicModel], settings: dict[str, Any]) -> Any:
     missing = settings.get("method") == "gibbs" and find_spec("tomotopy") is None
-    marks = pytest.mark.skipif(missing, reason="needs tomotopy, of the extra eval")
+    marks = [pytest.mark.skipif(missing, reason="needs tomotopy, of the extra eval")]
+    if kind in RELATIVES:
+        marks.append(pytest.mark.slow)
     names = [kind.__name__, *(value for value in settings.values() if isinstance(value, str))]
     return pytest.param(partial(small, kind, **settings), id="-".join(names), marks=marks)
 
 
 def can_run(case: Any) -> bool:
-    return not any(mark.args[0] for mark in case.marks)
+    return not any(mark.args[0] for mark in case.marks if mark.name == "skipif")
 
 
 CASES = [case(kind, settings) for kind in MODELS for settings in VARIANTS.get(kind.__name__, [{}])]
@@ -1054,7 +1057,7 @@ def test_partial_fit_refuses_a_vocabulary_for_texts() -> None:
         model.partial_fit(tokens, vocabulary=["a", "b", "c"])
 
 
-NEURAL = [kind for kind in MODELS if issubclass(kind, NeuralTopicModel)]
+NEURAL = params(kind for kind in MODELS if issubclass(kind, NeuralTopicModel))
 
 
 @pytest.mark.parametrize("kind", NEURAL)

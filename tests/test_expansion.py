@@ -14,6 +14,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 import topicloom as tl
+from kinds import RELATIVES
 from topicloom import metrics
 from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, shares_words, systematic
 from topicloom.errors import InputError
@@ -145,9 +146,9 @@ def test_a_reader_gives_own_and_expanded_counts():
         np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[rows])
 
 
-RELATIVES = (tl.ECRTM, tl.GaussianBATM, tl.NVLDA, tl.NVDM, tl.BATM)  # whose encoders are those of others
+SLOW = {*RELATIVES, tl.NVDM, tl.BATM}  # whose encoders are those of others
 READERS = [
-    pytest.param(kind, marks=pytest.mark.slow if kind in RELATIVES else ())
+    pytest.param(kind, marks=pytest.mark.slow if kind in SLOW else ())
     for kind in MODELS
     if kind is not tl.LDA and not kind.needs_vectors
 ]

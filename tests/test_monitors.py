@@ -14,6 +14,7 @@ import torch
 
 import topicloom as tl
 from histories import Keeper
+from kinds import params
 from topicloom import metrics
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError, SettingError
@@ -82,7 +83,7 @@ def test_the_order_of_words_is_that_of_the_documents(documents):
         assert model.history_[-1][name] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in tl.MODELS if not kind.needs_vectors])
+@pytest.mark.parametrize("kind", params(kind for kind in tl.MODELS if not kind.needs_vectors))
 def test_every_model_can_be_watched(kind):
     model = kind(3, epochs=3, random_state=0).fit(PLANTED, monitor=["u_mass", "topic_uniqueness"], monitor_every=2)
     assert measured(model, "u_mass") == [2, 3]

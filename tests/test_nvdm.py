@@ -247,7 +247,9 @@ def test_nvdm_reads_shares_as_a_mixture_of_topics():
     np.testing.assert_allclose(model.transform(planted.corpus).mean(0), expected, atol=0.04)
 
 
-@pytest.mark.parametrize(("n_planted", "length", "n_topics"), [(4, 40, 20), (20, 8, 30)])
+@pytest.mark.parametrize(
+    ("n_planted", "length", "n_topics"), [(4, 40, 20), pytest.param(20, 8, 30, marks=pytest.mark.slow)]
+)
 def test_a_readout_with_surplus_topics_predicts_words_as_before(n_planted, length, n_topics):
     """Codes hardly differ in some directions: theta must neither leave the range of numbers there nor lose the code."""
     corpus = synthetic_lda(300, n_planted, 100, length, alpha=0.1, random_state=0).corpus

@@ -8,9 +8,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from kinds import RELATIVES
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
-from topicloom.models import ECRTM, GSM, LDA, MODELS, NVLDA, GaussianBATM
+from topicloom.models import BATM, ETM, GMNTM, GSM, LDA, MODELS, DirichletVAE
 from topicloom.models.loading import load
 
 N_TOPICS = 5
@@ -37,12 +38,12 @@ def make(kind, **settings):
 
 QUICK = {"LDA": {"epochs": 5}}
 SEEDED = [kind for kind in MODELS if not kind.needs_vectors]
-RELATIVES = (ECRTM, GaussianBATM, NVLDA)  # whose topics are seeded as those of ETM, BATM and ProdLDA
+SLOW = {*RELATIVES, BATM, DirichletVAE, ETM, GMNTM}
 CASES = [
     pytest.param(
         partial(make, kind, **QUICK.get(kind.__name__, {})),
         id=kind.__name__,
-        marks=pytest.mark.slow if kind in RELATIVES else (),
+        marks=pytest.mark.slow if kind in SLOW else (),
     )
     for kind in SEEDED
 ]

@@ -51,12 +51,12 @@ DEFAULTS = {
 SIMILAR = {"BATM", "ETM", "ProdLDA", "DirichletVAE rsvi", "DirichletVAE icdf"}
 
 
-def cases(names):
+def cases(names, slow=frozenset()):
     """Each of these models; those that have the shares and the posterior of another one with the slow tests."""
-    return [pytest.param(name, marks=pytest.mark.slow if name in SIMILAR else ()) for name in names]
+    return [pytest.param(name, marks=pytest.mark.slow if name in SIMILAR | slow else ()) for name in names]
 
 
-@pytest.mark.parametrize("name", cases(DEFAULTS))
+@pytest.mark.parametrize("name", cases(DEFAULTS, {"DirichletVAE weibull"}))
 def test_unequal_shares_are_found(name):
     shares, distance = found_shares(SKEWED.topics, DEFAULTS[name].fit(SKEWED.corpus), SKEWED.corpus)
     planted = SKEWED.theta.mean(0)
@@ -193,7 +193,7 @@ def test_the_discrepancy_from_a_prior_does_not_move_the_shares(make):
         assert slope(make(4, reconstruction_weight=0.0, **settings)) > 1e-3
 
 
-@pytest.mark.parametrize("name", cases(name for name in VARIATIONAL if name != "GMNTM"))
+@pytest.mark.parametrize("name", cases((name for name in VARIATIONAL if name != "GMNTM"), {"DirichletVAE implicit"}))
 def test_only_the_default_lets_the_divergence_change(name):
     epochs = 40 if name.split()[-1] in ("implicit", "rsvi", "icdf") else 12  # their divergence changes slowly
     low, high = divergences(name, "mean", (0.1, 10.0), epochs)
@@ -207,7 +207,9 @@ def test_only_the_default_lets_the_divergence_change(name):
     ("model", "looser"),
     [
         (GSM(20, epochs=30), {"code_norm": "fixed"}),
-        (DirichletVAE(20, estimator="weibull", epochs=30), {"divergence": "gammas"}),
+        pytest.param(
+            DirichletVAE(20, estimator="weibull", epochs=30), {"divergence": "gammas"}, marks=pytest.mark.slow
+        ),
     ],
     ids=["GSM", "weibull"],
 )

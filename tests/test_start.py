@@ -72,22 +72,23 @@ import topicloom, topicloom.cli, topicloom.topics.view as view
 
 root, files = str(Path(topicloom.__file__).parent), set()
 
-def note(frame, event, _):
-    if event == "call" and frame.f_code.co_filename.startswith(root) and frame.f_code.co_name != "<module>":
+def note(frame, event, _):  # returns None, so that nothing within the frame is traced
+    file = frame.f_code.co_filename
+    if file not in files and file.startswith(root) and frame.f_code.co_name != "<module>":
         above = frame.f_back  # what runs while modules are loaded is not entered
         while above is not None:
             if above.f_code.co_name == "<module>" and above.f_code.co_filename.startswith(root):
                 return
             above = above.f_back
-        files.add(frame.f_code.co_filename)
+        files.add(file)
 
 def show(*arguments):
-    sys.setprofile(None)
+    sys.settrace(None)
     print(len(files), *(name for name in sys.modules if name.startswith("topicloom.")), file=sys.stderr)
     raise SystemExit
 
 view.Topics.of = show  # the pictures and the page of the run begin here
-sys.setprofile(note)
+sys.settrace(note)
 topicloom.cli.app(["train", *sys.argv[1:], "--quiet"])
 """
 

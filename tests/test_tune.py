@@ -48,7 +48,7 @@ def test_the_best_trial_is_the_best():
         assert trial["value"] == pytest.approx(sum(w * measures[name] for name, w in OBJECTIVE.items()))
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize("at_once", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_measure_and_a_reference_of_ones_own(tmp_path, at_once):
     reference = Corpus.from_counts(PLANTED.counts[:20], PLANTED.vocabulary)
     sizes = []

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import topicloom as tl
+from kinds import params
 from topicloom.models import MODELS
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.training.callbacks import Callback
@@ -41,10 +42,6 @@ SMALL = {
 def make(kind: type[tl.TopicModel], n_topics: int = 3, **settings: Any) -> tl.TopicModel:
     known = kind().get_params()
     return kind(n_topics, **{name: value for name, value in SMALL.items() if name in known}, **settings)
-
-
-def params(kinds: Any) -> list[Any]:
-    return [pytest.param(kind, id=kind.__name__) for kind in kinds]
 
 
 THREE = pytest.mark.parametrize("kind", params([tl.GSM, tl.LDA, tl.Loom]))

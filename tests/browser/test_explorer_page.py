@@ -108,8 +108,10 @@ def test_the_page_can_ask_no_host(browser, page):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("Loom", {}), ("LDA", {}), ("GSM", {"encoder_input": "tfidf"}), ("ETM", {"embedding_size": 8}),
-        ("DirichletVAE", {"sparsity": 0.3, "estimator": "weibull"}), ("ProdLDA", {"encoder_input": "l1"}),
+        ("Loom", {}), ("LDA", {}), ("GSM", {"encoder_input": "tfidf"}),
+        pytest.param("ETM", {"embedding_size": 8}, marks=pytest.mark.slow),
+        ("DirichletVAE", {"sparsity": 0.3, "estimator": "weibull"}),
+        pytest.param("ProdLDA", {"encoder_input": "l1"}, marks=pytest.mark.slow),
         ("BATM", {"activation": "relu"}), ("edited", {}),
     ],
 )  # fmt: skip
