@@ -219,7 +219,7 @@ def test_bounds_on_products_of_eight_bits(vectors):
     assert (excess.abs() <= rounded.bounds(float(rounded.errors.max()))[:, None]).all()
 
 
-def test_products_of_eight_bits_are_used_only_if_they_are_right(monkeypatch):
+def test_eight_bits_are_used_only_if_products_are_right(monkeypatch):
     single = torch._int_mm
     monkeypatch.setattr(torch, "_int_mm", lambda a, b: single(a, b).clamp(max=1 << 15))  # it saturates
     assert not is_fast.__wrapped__(64)
