@@ -10,6 +10,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import normalized_mutual_info_score
 
 import topicloom as tl
 from command_line import call, refused
@@ -165,7 +167,7 @@ def test_labels(model):
             ("purity", "nmi", "ari", "accuracy"), "no labels were given"
         )
     some = [label if row % 3 else None for row, label in enumerate(LABELS)]
-    assert tl.evaluate(model, TEST, labels=some)["purity"].settings["documents"] == 14
+    assert tl.evaluate(model, TEST, labels=some)["purity"].settings["documents"] == 13  # and one without a known word
     assert tl.evaluate(model, CORPUS)["accuracy"].settings["folds"] == 5  # of its own labels
     assert tl.evaluate(model, TEST, labels=LABELS, training=TRAIN)["accuracy"].settings["folds"] == 5
     whole(tl.evaluate(model, TEST, labels=["one"] * 21))
@@ -221,6 +223,34 @@ def test_documents_without_words_do_not_change_coherence(tmp_path):
     whole = tl.evaluate(model, corpus, reference=corpus)  # a reference of one's own counts as it is
     assert whole["document_npmi"].settings["n_documents"] == len(blank)
     assert whole["document_npmi"] > evaluation["document_npmi"]
+
+
+def test_documents_without_words_have_no_topic_to_measure(tmp_path):
+    """A comparison leaves them out; the measures of classes are computed by scikit-learn from the others."""
+    some = [" ".join(text.split()[:4]) for text in TRAIN]
+    labels = [*CORPUS.labels, *["pets", "money", "weather"] * 4]
+    corpus = tl.Corpus.from_texts([*some, *[""] * 12], language="en", min_df=2, max_df=1.0, labels=labels)
+    found = tl.compare(None, ["lda:epochs=5"], 3, 1, split=(corpus,) * 3, out=tmp_path, keep_models=True)
+    model = found.load_model("lda:epochs=5", 3)
+    evaluation = tl.evaluate(model, corpus, training=corpus)
+    for name in ("purity", "nmi", "ari", "accuracy", "active_topics"):
+        assert found.rows[0]["measures"]["test"][name] == float(evaluation[name])
+    known = np.asarray(corpus.counts.sum(axis=1)).ravel() > 0
+    theta, classes = model.transform(corpus)[known], np.array(labels)[known]
+    assert evaluation["nmi"] == pytest.approx(normalized_mutual_info_score(classes, theta.argmax(axis=1)))
+    classifier = LogisticRegression(C=10, max_iter=2000).fit(theta, classes)
+    assert evaluation["accuracy"] == pytest.approx(classifier.score(theta, classes))
+    assert evaluation["largest_share"] == pytest.approx(theta.mean(axis=0).max())
+    assert evaluation["nmi"].settings["documents"] == known.sum() < len(labels)
+
+
+def test_documents_with_a_vector_alone_have_a_topic():
+    counts, vectors = np.tile(np.eye(2, dtype=int), (10, 1)), np.tile(np.eye(2, 3), (10, 1))
+    model = tl.VectorClusters(2, random_state=0, device="cpu").fit(tl.Corpus.from_counts(counts, vectors=vectors))
+    counts[:2], counts[2:4], vectors[2:4] = 0, 0, 0
+    given = tl.Corpus.from_counts(counts, model.vocabulary_, vectors=vectors, labels=["one", "two"] * 10)
+    purity = tl.evaluate(model, given)["purity"]
+    assert (float(purity), purity.settings["documents"]) == (1.0, 18)
 
 
 def test_weights_have_a_completion():

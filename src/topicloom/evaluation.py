@@ -181,32 +181,46 @@ class ModelInputs(MeasureInputs):
         """The documents with their topics."""
         return self.model.infer(self.given.corpus)
 
+    @property
+    def _has_topics(self) -> Array:
+        """(D,) False for documents without a known word or vector, whose theta is the average of the others."""
+        return ~self.document_topics.empty
+
     @cached_property
     def theta(self) -> Array:
-        return self.document_topics.theta
+        if not self._has_topics.any():
+            raise InputError("no document has a word that the model knows")
+        return self.document_topics.theta[self._has_topics]
 
     @property
     def labels(self) -> Array:
         if self.given.labels is None or not is_known(self.given.labels).any():
             raise InputError("no labels were given")
-        return self.given.labels
+        found: Array = self.given.labels[self._has_topics]
+        if not is_known(found).any():
+            raise InputError("no labelled document has a word that the model knows")
+        return found
 
     @cached_property
+    def _labelled(self) -> tuple[Array, Array]:
+        """Theta and labels of the documents that have both."""
+        labels = self.given.labels
+        if labels is None:
+            return np.empty((0, 0), np.float32), np.empty(0, object)
+        known = is_known(labels)
+        found = self.document_topics if known.all() else self.model.infer(self.given.corpus.subset(known))
+        return found.theta[~found.empty], labels[known][~found.empty]
+
+    @property
     def training_theta(self) -> Array:
         if self.training is None:
             raise InputError("no training documents were given")
-        known = is_known(self.training.labels)
-        if known.all():
-            return self.training.theta
-        return self.model.infer(self.training.given.corpus.subset(known)).theta
+        return self.training._labelled[0]
 
     @property
     def training_labels(self) -> Array | None:
-        found = None if self.training is None else self.training.given.labels
-        if found is None or not is_known(found).any():
-            return None
-        known: Array = found[is_known(found)]
-        return known
+        found = np.empty(0) if self.training is None else self.training._labelled[1]
+        return found if len(found) else None
 
     def log_likelihood(self, method: Perplexity) -> tuple[Array, Array]:
         if method not in self._likelihoods:
@@ -424,7 +438,8 @@ def evaluate(
         model: the fitted model.
         X: the documents that perplexity, classes and the latent code are measured on: a Corpus, texts, lists of
             tokens, or (D, V) counts over the model's vocabulary. Coherence is measured against those that have a word
-            of the vocabulary.
+            of the vocabulary. Classes and shares of topics are measured on the same, and on those with a vector alone
+            if the model infers their topics from it.
         labels: a class for each document of X, None or "" where it is unknown. A Corpus has its own labels.
         training: the documents that the model was trained on, if X is others; of the same types as X. Coherence is
             measured against them in place of X, and a classifier is trained on their labels. Without labelled training

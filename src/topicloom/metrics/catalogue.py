@@ -84,17 +84,17 @@ class MeasureInputs(Protocol):
 
     @property
     def theta(self) -> Array:
-        """(D, K) topic shares of the documents."""
+        """(D, K) topic shares of the documents that have a known word, or a vector that the model reads."""
         _refuse("the topic shares of documents are")
 
     @property
     def labels(self) -> Array:
-        """(D,) the class of each document, "" where it is unknown; at least one is known."""
+        """(D,) the classes of the same documents, "" where one is unknown; at least one is known."""
         _refuse("labels are")
 
     @property
     def training_theta(self) -> Array:
-        """(E, K) topic shares of the training documents whose class is known."""
+        """(E, K) topic shares of such training documents whose class is known."""
         _refuse("the topic shares of training documents are")
 
     @property
