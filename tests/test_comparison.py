@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -39,7 +40,7 @@ from topicloom.experiments.jobs import Evaluator
 from topicloom.metrics import topic_returns
 from topicloom.metrics.catalogue import measures_of
 from topicloom.models import GSM, LDA, estimator_named
-from topicloom.reports.comparison_page import csv_lines, page
+from topicloom.reports.comparison_page import csv_lines, curve_of, page
 from topicloom.topics.shares import holm
 
 PLANTED = synthetic_lda(n_docs=240, n_topics=3, n_words=60, doc_length=30, random_state=0).corpus
@@ -563,6 +564,21 @@ def test_a_changed_measure_is_taken_again(tmp_path):
     assert call(a=partial(other_place)) == 2
     assert call(a=other_place) == 0
     assert call() == 0
+
+
+def test_the_curve_shows_measures_of_ones_own():
+    pytest.importorskip("matplotlib")
+    own = {"$a$ and $\\b": lambda model, corpus: float(model.n_topics), "none": lambda model, corpus: None}
+    found = compare(CORPUS, QUICK[1:], [2, 3], 1, measures=own)
+    drawn = {axes.get_title(): axes for axes in curve_of(found._page_content("en")).axes}
+    assert drawn["$a$ and $\\b"].get_lines()[0].get_ydata().tolist() == [2, 3]
+    assert {"none", "NPMI (documents)"} <= set(drawn)
+
+
+def test_a_measure_that_cannot_be_sent_is_refused():
+    lock = threading.Lock()
+    with pytest.raises(InputError, match=r"^the models and measures cannot be sent .*lock.*, or use `n_jobs=1`$"):
+        compare(CORPUS, QUICK, 2, 1, n_jobs=2, measures={"mine": lambda model, corpus: lock})
 
 
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])

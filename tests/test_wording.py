@@ -161,7 +161,7 @@ CURVES = {
     "collapse": lambda **style: figures.collapse_curve(rows(), 3, **style),
     "quality": lambda **style: figures.quality_curve(rows(), **style),
     "n_topics": lambda **style: n_topics_curve(
-        {name: {"gsm": np.ones((2, 3)), "lda": np.ones((2, 3))} for name in CURVE_MEASURES},
+        {CATALOGUE[name]: {"gsm": np.ones((2, 3)), "lda": np.ones((2, 3))} for name in CURVE_MEASURES},
         [5, 20],
         {"gsm": 5},
         **style,

@@ -806,7 +806,7 @@ def compare(
         font: a font family or file for the plots; None chooses one that has the characters.
         reference: the documents that coherence is counted in: a Corpus, texts, lists of tokens, counts, or a
             `metrics.Reference`. None is the training documents.
-        measures: measures of your own, which stand in all tables: by name, a function that is called with a fitted
+        measures: measures of your own, in all tables and n_topics.png: by name, a function that is called with a fitted
             model and the validation or test documents, and returns a number; or (function, "lower") if lower values are
             better. None and NaN are no value. If the function raises an error, a warning says so, the tables leave the
             value out, and the next call with the same `out` fits again. So does a call with a new or changed function.

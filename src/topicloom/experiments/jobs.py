@@ -156,6 +156,11 @@ def _key(row: Row, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)
 
 
+def _named(work: Work) -> str:
+    """Return what is sent to other processes, for messages."""
+    return "the models and measures" if getattr(work, "own", None) else "the models"
+
+
 # Jobs in worker processes.
 
 
@@ -166,7 +171,7 @@ def _in_processes(jobs: Sequence[Job], work: Work, n_jobs: int) -> Generator[Row
         return name_of(jobs[number])
 
     with LocalPool(attempt_sent, named, n_jobs) as pool:
-        sent = pool.share(work, "the models")
+        sent = pool.share(work, _named(work))
         for number, job in enumerate(jobs):
             pool.begin(number, sent, job)
         while len(pool):
@@ -189,7 +194,7 @@ def _on_cluster(jobs: Sequence[Job], work: FittingWork, address: str) -> Generat
         return name_of(jobs[number])
 
     with cluster_pool(address, _fit_on_node, named) as pool:
-        sent = pool.share(work, "the models")
+        sent = pool.share(work, _named(work))
         parts = None
         for number, job in enumerate(jobs):
             pool.begin(number, sent, job, work.documents.digest, None)

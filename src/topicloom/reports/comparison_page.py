@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("topicloom")
 
-# The measures whose course over numbers of topics is drawn.
+# The measures whose course over numbers of topics is drawn, besides those of the user's own.
 CURVE_MEASURES = [
     name for name, each in CATALOGUE.items() if (each.column and each.group != "cost") or each.group == "stability"
 ]
@@ -398,6 +398,7 @@ def curve_of(found: PageContent, language: Language = "en", font: str | PathLike
     """
     from .figures.curves import n_topics_curve
 
-    values = {name: found.values["validation"][name] for name in CURVE_MEASURES if name in found.measures}
+    shown = [*CURVE_MEASURES, *(name for name, measure in found.measures.items() if measure.group == "own")]
+    values = {found.measures[name]: found.values["validation"][name] for name in shown if name in found.measures}
     recommended = {model: n_topics for model, (n_topics, _) in found.recommended.items()}
     return n_topics_curve(values, found.n_topics, recommended, font=font, language=language)

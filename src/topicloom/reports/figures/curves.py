@@ -507,7 +507,7 @@ def _with_room(figure: Figure) -> None:
 
 
 def n_topics_curve(
-    values: Mapping[str, Mapping[str, npt.NDArray[np.float64]]],
+    values: Mapping[Measure, Mapping[str, npt.NDArray[np.float64]]],
     n_topics: Sequence[int],
     recommended: Mapping[str, int],
     *,
@@ -537,14 +537,14 @@ def n_topics_curve(
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in all_axes[len(values) :]:
         axes.set_visible(False)
-    for axes, (name, by_model) in zip(all_axes, values.items(), strict=False):
+    for axes, (measure, by_model) in zip(all_axes, values.items(), strict=False):
         for number, (model, of_fits) in enumerate(by_model.items()):
-            means, errors = _means_and_errors(of_fits[order], "other runs" in CATALOGUE[name].needs)
+            means, errors = _means_and_errors(of_fits[order], "other runs" in measure.needs)
             colour = f"C{number % 10}"
             axes.errorbar(sizes, means, yerr=errors, color=colour, marker="o", markersize=4, capsize=3, label=model)
             if model in recommended:
                 axes.axvline(recommended[model], color=colour, linestyle=":", linewidth=1)
-        axes.set_title(title_of(CATALOGUE[name], language), fontsize=9)
+        axes.set_title(title_of(measure, language), fontsize=9, parse_math=False)
         if sizes[-1] > _LOGARITHMIC_FROM * sizes[0]:
             axes.set_xscale("log")
         axes.set_xticks(sizes, [str(k) for k in sizes])
@@ -555,7 +555,8 @@ def n_topics_curve(
     models = list(next(iter(values.values()), {}))
     if len(models) > 1:
         all_axes[0].legend(frameon=False, prop={"family": fonts_for(models, font), "size": 7})
-    set_fonts(figure, fonts_for([*models, *characters(language)], font))
+    titles = [title_of(measure, language) for measure in values]
+    set_fonts(figure, fonts_for([*models, *titles, *characters(language)], font))
     return figure
 
 
