@@ -566,6 +566,29 @@ def test_a_changed_measure_is_taken_again(tmp_path):
     assert call() == 0
 
 
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_models_that_were_kept_are_measured_without_a_fit(tmp_path, monkeypatch, n_jobs):
+    """The values are those that a comparison with the measure from the beginning has."""
+    words = np.array(CORPUS.vocabulary)
+    texts = [" ".join(np.repeat(words, row)) for row in CORPUS.counts.toarray().astype(int)]
+    corpus = Corpus.from_texts(texts, tokenizer=str.split)
+    own = {"entropy": entropy_of_shares, "of text": lambda model, _: float(model.transform(texts[:1])[0, 0])}
+    expected = compare(corpus, QUICK, 2, 2, measures=own)
+    kept = compare(corpus, QUICK, 2, 2, out=tmp_path, keep_models=True)
+    monkeypatch.setattr(Evaluator, "fit", None)
+    for measures in ({"entropy": lambda model, corpus: 1.0}, own):
+        found = compare(corpus, QUICK, 2, 2, out=tmp_path, n_jobs=n_jobs, measures=measures)
+        assert not found.failed
+        assert [row["seconds"] for row in found.rows] == [row["seconds"] for row in kept.rows]
+    for row, other in zip(found.rows, expected.rows, strict=True):
+        for part, values in other["measures"].items():
+            assert row["measures"][part] == pytest.approx(values | {"seconds": row["seconds"]})
+    (gone,) = (tmp_path / "models").glob("lda*-2-1")
+    shutil.rmtree(gone)
+    found = compare(corpus, QUICK, 2, 2, out=tmp_path, measures={"new": lambda model, corpus: 2.0})
+    np.testing.assert_array_equal(found.values("new", QUICK[1], 2), [2, np.nan])  # its model would have to be fitted
+
+
 def test_the_curve_shows_measures_of_ones_own():
     pytest.importorskip("matplotlib")
     own = {"$a$ and $\\b": lambda model, corpus: float(model.n_topics), "none": lambda model, corpus: None}

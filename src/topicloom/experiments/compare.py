@@ -809,7 +809,8 @@ def compare(
         measures: measures of your own, in all tables and n_topics.png: by name, a function that is called with a fitted
             model and the validation or test documents, and returns a number; or (function, "lower") if lower values are
             better. None and NaN are no value. If the function raises an error, a warning says so, the tables leave the
-            value out, and the next call with the same `out` fits again. So does a call with a new or changed function.
+            value out, and the next call with the same `out` takes the measure again. So does a call with a new or
+            changed function. It reads the models that an earlier call kept, and fits the others again.
 
     Raises:
         InputError: an unknown model, a corpus that is too small, a directory `out` with another comparison, or a
@@ -853,7 +854,7 @@ def compare(
             found = Comparison(rows, list(wanted), sizes, int(seeds), documents, own=_entries(own))
             if coherence is not None:
                 found = replace(found, coherence_against=coherence.name or "the reference")
-            _warn_of_own_measures(rows)
+            _warn_of_own_measures(rows, own)
             if out is not None:
                 modules = frozenset(type(model).__module__ for model in wanted.values())
                 found = replace(found, folder=folder, modules=modules, others=_others(folder, jobs))
@@ -978,12 +979,11 @@ def _entries(own: Mapping[str, OwnMeasure]) -> dict[str, Measure]:
     return {name: measure.entry for name, measure in own.items()}
 
 
-def _warn_of_own_measures(rows: Sequence[Row]) -> None:
-    failed: dict[str, list[Row]] = {}
-    for row in rows:
-        for name in row.get("own_errors", ()):
-            failed.setdefault(name, []).append(row)
-    for name, those in failed.items():
+def _warn_of_own_measures(rows: Sequence[Row], names: Iterable[str]) -> None:
+    for name in names:
+        those = [row for row in rows if name in row.get("own_errors", ())]
+        if not those:
+            continue
         first = those[0]
         logger.warning(
             "%s; so it has no value in %d of %d fits, first in %s with %d topics and seed %d",
@@ -1010,7 +1010,7 @@ def _settings(model: TopicModel) -> dict[str, str]:
 
 def _run(jobs: list[Job], work: _Fit, n_jobs: int, cluster: str | None, on_result: OnResult | None) -> list[Row]:
     """Do the jobs that are not done, and return the rows of all of them."""
-    file = work.folder / "jobs.jsonl"
+    file = work.jobs_file
     before = [row for row in latest_rows(file, jobs) if "error" not in row and work.is_complete(row)]
     others = sorted({str(row.get("version")) for row in before} - {__version__})
     if others:
@@ -1044,6 +1044,8 @@ class _Fit(FittingWork):
     own: Mapping[str, OwnMeasure] = field(default_factory=dict)
 
     def __call__(self, job: Job) -> Row:
+        if (kept := self._kept(job)) is not None:
+            return self._with_own_measures(*kept)
         model: TopicModel = clone(self.models[job["model"]])
         number = job["seed"]
         model.set_params(n_topics=job["n_topics"], random_state=number if self.vary == "seed" else 0)
@@ -1054,28 +1056,58 @@ class _Fit(FittingWork):
             write_array(temporary, model.components_)
         if self.keep_models:
             model.save(self.model_folder(job), overwrite=True)
-        measured = evaluator.measure(model, HELD_OUT)
-        found: dict[str, dict[str, float | None]] = {part: {**values} for part, values in measured.items()}
-        row: Row = {}
-        for name, measure in self.own.items():
-            row.setdefault("own", {})[name] = measure.digest
-            try:
-                for part in HELD_OUT:
-                    found[part][name] = measure(model, getattr(evaluator.parts, part))
-            except InputError as error:
-                for part in HELD_OUT:
-                    found[part][name] = None
-                row.setdefault("own_errors", {})[name] = str(error)
-        return row | {
+        row = {
             "version": __version__,
             "seconds": seconds,
-            "measures": {part: {**values, "seconds": seconds} for part, values in found.items()},
+            "measures": {
+                part: {**values, "seconds": seconds} for part, values in evaluator.measure(model, HELD_OUT).items()
+            },
             "words": model.topics(_WORDS_OF_TOPIC, written=True),
             "topics": file_digest(self.topics_file(job)),
         }
+        return self._with_own_measures(row, model)
+
+    def _kept(self, job: Job) -> tuple[Row, TopicModel] | None:
+        """Return the row and the model of an earlier call, if the directory keeps both."""
+        row = next(iter(latest_rows(self.jobs_file, [job])), {})
+        if row.get("version") != __version__ or (topics := self.topics(row)) is None:
+            return None
+        prototype = self.models[job["model"]]
+        try:
+            place, device = self.model_folder(job), getattr(prototype, "device", "auto")
+            model = load(place, device=device, allow=[type(prototype).__module__])
+        except InputError:
+            return None
+        model.tokenizer_ = self.documents.evaluator.parts.train.tokenizer  # which may be a function of the user's own
+        return (row, model) if np.array_equal(model.components_, topics) else None
+
+    def _with_own_measures(self, row: Row, model: TopicModel) -> Row:
+        """Return the row of a fit with those measures of the user's own that it does not have yet."""
+        if not self.own:
+            return row
+        parts = self.documents.evaluator.parts
+        measures = {part: dict(row["measures"][part]) for part in HELD_OUT}
+        taken, failed = dict(row.get("own", {})), dict(row.get("own_errors", {}))
+        for name, measure in self.own.items():
+            if measure.is_of(taken.get(name)) and name not in failed:
+                continue
+            taken[name] = measure.digest
+            failed.pop(name, None)
+            try:
+                values = {part: measure(model, getattr(parts, part)) for part in HELD_OUT}
+            except InputError as error:
+                values = dict.fromkeys(HELD_OUT)
+                failed[name] = str(error)
+            for part, value in values.items():
+                measures[part][name] = value
+        return row | {"measures": measures, "own": taken, "own_errors": failed}
 
     def outputs(self, job: Job) -> list[Path]:
         return [self.topics_file(job), self.model_folder(job)]
+
+    @property
+    def jobs_file(self) -> Path:
+        return self.folder / "jobs.jsonl"
 
     def topics_file(self, job: Job) -> Path:
         return self.folder / "topics" / f"{job_name(job)}.npy"
