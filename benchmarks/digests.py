@@ -63,11 +63,11 @@ def main() -> None:
     corpus = tl.Corpus.from_counts(data["train"], data["vocab"], labels=data["train_labels"])
     test = tl.Corpus.from_counts(data["test"], data["vocab"])
     found: dict[str, dict[str, Any]] = {}
-    names = options.only.split(",") if options.only else [*MODELS, *(f"{name}, stream" for name in STREAMED)]
+    names = options.only.split(",") if options.only else [*MODELS, *(f"{name} stream" for name in STREAMED)]
     for name in names:
         began = time.perf_counter()
-        if name.endswith(", stream"):
-            model = MODELS[name.removesuffix(", stream")]()
+        if name.endswith(" stream"):
+            model = MODELS[name.removesuffix(" stream")]()
             for start in range(0, corpus.n_docs, 400):
                 model.partial_fit(corpus[start : start + 400])
         else:
