@@ -234,7 +234,7 @@ def test_a_finished_run_is_continued(texts, tmp_path, stop_after):
     again = call(*more, "--resume")  # as a job scheduler may repeat it
     assert (again.exit_code, again.stderr) == (
         0,
-        f"{run} has these 4 further epochs already; leave out --resume to add as many again\n",
+        f"{run} has 4 further epochs already; leave out --resume to add as many again\n",
     )
     assert epochs_in(run) == list(range(1, 11))
     edited = tmp_path / "edited"

@@ -227,7 +227,7 @@ def test_chinese_tokens():
         (lambda: Reference.from_ids([0, 3], [0, 2], ["a", "b"]), "from 0 to 3"),
         (lambda: Reference.from_ids([0, -2], [0, 2]), "from -2"),
         (lambda: Reference.from_ids([0, 1], [0, 2], ["a", "a"]), "twice"),
-        (lambda: Reference.from_counts(np.eye(2), ["a"]), "1 words, and the counts have 2 columns"),
+        (lambda: Reference.from_counts(np.eye(2), ["a"]), "1 word, and the counts have 2 columns"),
         (lambda: c_v([["a", "b"]], sp.eye_array(2)), "order of words"),
         (lambda: c_v([[0, 1]], Reference.from_counts(np.eye(2))), "order of words"),
         (lambda: c_v(["a", "b"], [["a", "b"]]), "'a' is not a topic"),

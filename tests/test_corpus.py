@@ -506,7 +506,7 @@ def test_a_mapping_as_vocabulary_has_the_order_of_its_numbers(vocabulary):
         ([1, 2], {}, r"counts have shape \(2,\); give \(documents, words\), with at least one of each"),
         (np.zeros((0, 3)), {}, "counts have shape"),
         ([["a"]], {}, "counts are of type <U1; give numbers"),
-        ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 words, and the counts have 2 columns"),
+        ([[1, 2]], {"vocabulary": ["a"]}, "the vocabulary has 1 word, and the counts have 2 columns"),
         ([[1, 2, 3]], {"vocabulary": ["a", "b", "a"]}, "the vocabulary contains 'a' twice"),
         ([[1, 2]], {"vocabulary": {"a", "b"}}, "is a set, which has no order"),
         ([[1, 2]], {"vocabulary": {"a": 3, "b": 5}}, "mapping that does not number the columns"),

@@ -253,6 +253,13 @@ def test_documents_with_a_vector_alone_have_a_topic():
     assert (float(purity), purity.settings["documents"]) == (1.0, 18)
 
 
+def test_one_document_is_named_in_the_singular(model, caplog):
+    title = tl.evaluate(model, TEST[:1], training=CORPUS, measures=["topic_diversity"]).title
+    assert "3 topics: 1 held-out document (0 without a known word)" in title
+    tl.Corpus.from_texts(["cat dog", "?"], language="en", min_df=1, max_df=1.0)
+    assert caplog.messages == ["1 of 2 documents has no word of the vocabulary; it keeps its row"]
+
+
 def test_weights_have_a_completion():
     weights = sparse.csr_array(CORPUS.counts * 0.5)
     model = tl.GSM(2, epochs=1, fractional_counts=True, random_state=0).fit(weights)

@@ -233,7 +233,7 @@ def test_many_small_topics_do_not_hide_the_largest():
     assert len(axes.collections) == 12
     assert axes.get_ylim()[1] == pytest.approx(0.12)
     note = " ".join(figure.texts[0].get_text().split())
-    assert note == "Shares. The other 88 topics, 88% of the documents, are left out."
+    assert note == "Shares. Other topics are left out (88; 88% of the documents)."
 
 
 def test_time_that_cannot_be_drawn():

@@ -146,7 +146,7 @@ def test_another_size_and_another_vocabulary_are_refused(kind, tmp_path):
     (tmp_path / "vectors").write_bytes(FILES[kind])
     with pytest.raises(InputError, match="has vectors of 3 numbers, not 300"):
         read_word_vectors(tmp_path / "vectors", size=300)
-    with pytest.raises(InputError, match=r"contains no word of the vocabulary \(1 words\)"):
+    with pytest.raises(InputError, match=r"contains no word of the vocabulary \(1 word\)"):
         read_word_vectors(tmp_path / "vectors", ["unheard"])
 
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
+from .messages import counted
+
 _ROWS = 60  # of a table; more are left out, and the last line says how many
 _LONGEST = 1_000  # characters of a cell
 _DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")  # these change the direction of what follows
@@ -57,7 +59,7 @@ def html_table(
             of each text are.
     """
     lines = list(rows)
-    more = f"and {len(lines) - _ROWS:,} more rows" if len(lines) > _ROWS and not whole else ""
+    more = f"and {counted(len(lines) - _ROWS, 'more row')}" if len(lines) > _ROWS and not whole else ""
     shown = lines if whole else lines[:_ROWS]
     cells = "".join(f"<tr>{''.join(_cell(value, whole) for value in line)}</tr>" for line in shown)
     names = "".join(f'<th style="text-align:left">{as_markup(_cut(name, whole))}</th>' for name in head)

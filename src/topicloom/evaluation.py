@@ -363,7 +363,7 @@ class Evaluation(Mapping[str, Measured]):
         about = self.about
         held_out = "held-out " if about["held_out"] else ""
         return (
-            f"{about['model']}, {about['n_topics']} topics: {about['documents']:,} {held_out}documents "
+            f"{about['model']}, {about['n_topics']} topics: {counted(about['documents'], held_out + 'document')} "
             f"({about['empty_documents']:,} without a known word); coherence against {about['coherence_against']}"
         )
 

@@ -274,7 +274,8 @@ def tune(
         values = found.best.items()
         print_table(["setting", "best"], [[name, f"{v:.4g}" if isinstance(v, float) else str(v)] for name, v in values])
     described = " + ".join(f"{weight:g} {name}" for name, weight in found.objective.items())
-    logger.info("the best of %d trials has an objective (%s) of %.4f", len(found.trials), described, found.value)
+    made = counted(len(found.trials), "trial")
+    logger.info("the best of %s has an objective (%s) of %.4f", made, described, found.value)
     logger.info("its model is in %s; train with its settings by --config %s", out / "best_model", out / "best.yaml")
 
 

@@ -437,7 +437,9 @@ def continue_run(
         raise InputError(f"`epochs={epochs}` should be a whole number from 1, which is added to the epochs of {run}")
     with outcome.locked():
         if outcome.resume and is_finished(run) and epochs_added(run / STATE) == epochs:
-            logger.info("%s has these %d further epochs already; leave out --resume to add as many again", run, epochs)
+            logger.info(
+                "%s has %s already; leave out --resume to add as many again", run, counted(epochs, "further epoch")
+            )
             if outcome.as_json:
                 print_json({"run": str(run)})
             return

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import InputError
-from ..messages import brief
+from ..messages import brief, counted
 from ..metrics.cooccurrence import Vocabulary, words_by_column
 from ..text.counting import Counts, refuse_line_breaks
 from ..text.strings import RowNumbers, pieces
@@ -123,7 +123,9 @@ def checked_vocabulary(vocabulary: Vocabulary | None, n_words: int) -> list[str]
         raise InputError(f"the word of column {unknown} in `vocabulary` is {given[unknown]}; give every column a word")
     words = [str(word) for word in given]
     if len(words) != n_words:
-        raise InputError(f"the vocabulary has {len(words)} words, and the counts have {n_words} columns")
+        raise InputError(
+            f"the vocabulary has {counted(len(words), 'word')}, and the counts have {counted(n_words, 'column')}"
+        )
     _refuse_repeated(words)
     refuse_line_breaks(words)
     return words
@@ -236,9 +238,11 @@ def warn_of_empty(is_empty: npt.NDArray[np.bool_]) -> None:
     """
     if n_empty := int(is_empty.sum()):
         logger.warning(
-            "%s of %s documents have no word of the vocabulary; they keep their rows",
-            f"{n_empty:,}", f"{len(is_empty):,}",
-        )  # fmt: skip
+            "%s of %s no word of the vocabulary; %s",
+            f"{n_empty:,}",
+            counted(len(is_empty), "document") + (" has" if n_empty == 1 else " have"),
+            "it keeps its row" if n_empty == 1 else "they keep their rows",
+        )
 
 
 def warn_of_ids(ids: Sequence[str]) -> None:

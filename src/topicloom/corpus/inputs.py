@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from ..errors import InputError, SettingError
 from ..files import holds_corpus
-from ..messages import brief, nearest
+from ..messages import brief, counted, nearest
 from ..metrics.cooccurrence import Vocabulary
 from ..preparing import ReadOptions
 from ..settings import require_seed
@@ -83,7 +83,8 @@ def split(corpus: Corpus, validation: float = 0.1, test: float = 0.2, random_sta
     for_test, for_validation, kept = np.split(rows, ends)
     if not (len(for_test) and len(for_validation) and len(kept)):
         raise InputError(
-            f"{len(rows)} documents with words are too few for training, validation and testing; give more documents"
+            f"{counted(len(rows), 'document')} with words {'is' if len(rows) == 1 else 'are'} too few for training, "
+            "validation and testing; give more documents"
         )
     return Split(corpus[np.sort(kept)], corpus[np.sort(for_validation)], corpus[np.sort(for_test)])
 

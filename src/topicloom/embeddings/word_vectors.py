@@ -120,7 +120,7 @@ class WordVectors:
         return vector
 
     def __repr__(self) -> str:
-        return f"WordVectors({len(self):,} words of {self.size} dimensions)"
+        return f"WordVectors({counted(len(self), 'word')} of {self.size} dimensions)"
 
     def _repr_html_(self) -> str:
         shown = [[word, " ".join(f"{x:.2f}" for x in self[word][:_SHOWN])] for word in self.words[:_SHOWN]]
@@ -409,7 +409,7 @@ def read_word_vectors(
                     wanted.add(word, vector)
         if not kept:
             n_words = 0 if wanted is None else len(wanted.ranks)
-            raise InputError(f"{file} contains no word of the vocabulary ({n_words:,} words); {OTHER_WORDS}")
+            raise InputError(f"{file} contains no word of the vocabulary ({counted(n_words, 'word')}); {OTHER_WORDS}")
         made = WordVectors(kept, np.stack(list(kept.values())))
     if size is not None and made.size != size:
         raise _other_size(str(file), made.size, size)
@@ -591,7 +591,9 @@ def _fasttext_binary(file: Path, wanted: _Wanted | None) -> WordVectors:
     unseen = (word for word in wanted.ranks if word not in wanted.vectors)
     kept = wanted.vectors | {word: loaded.get_vector(word) for word in unseen if word in loaded}
     if not kept:
-        raise InputError(f"{file} contains no word of the vocabulary ({len(wanted.ranks):,} words); {OTHER_WORDS}")
+        raise InputError(
+            f"{file} contains no word of the vocabulary ({counted(len(wanted.ranks), 'word')}); {OTHER_WORDS}"
+        )
     kept = dict(sorted(kept.items()))
     return WordVectors(kept, np.stack(list(kept.values())))
 

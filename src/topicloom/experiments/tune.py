@@ -26,6 +26,7 @@ from .._version import __version__
 from ..display import html_table
 from ..errors import InputError, MissingExtraError, SettingError
 from ..files import atomic_file, full_disk_names, lock_directory, read_json, write_json
+from ..messages import counted
 from ..metrics.catalogue import CATALOGUE, known_measures, measures_of
 from ..models import REGISTRY
 from ..models.base import TopicModel
@@ -108,7 +109,8 @@ class Tuning:
             [trial["number"], trial["value"], *(trial["settings"].get(name) for name in names)]
             for trial in sorted(self.trials, key=lambda trial: -(trial["value"] or -math.inf))
         ]
-        title = f"{self.model}, {self.n_topics} topics: {len(self.trials)} trials, best objective {self.value:.4g}"
+        trials = counted(len(self.trials), "trial")
+        title = f"{self.model}, {self.n_topics} topics: {trials}, best objective {self.value:.4g}"
         return html_table(["trial", "objective", *names], rows, title)
 
     def to_dict(self) -> dict[str, Any]:

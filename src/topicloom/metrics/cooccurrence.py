@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ..errors import InputError
+from ..messages import counted
 
 # Vocabularies of other libraries.
 
@@ -418,7 +419,8 @@ class Reference:
                 after_piece()
         if vocabulary is not None and len(vocabulary) != matrix.shape[1]:
             raise InputError(
-                f"the vocabulary has {len(vocabulary)} words, and the counts have {matrix.shape[1]} columns"
+                f"the vocabulary has {counted(len(vocabulary), 'word')}, and the counts have "
+                f"{counted(matrix.shape[1], 'column')}"
             )
         numbers = _numbered(vocabulary)
         offsets, starts = matrix.indptr, None

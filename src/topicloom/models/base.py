@@ -566,7 +566,7 @@ class TopicModel(
             )
         if self.n_topics > corpus.n_words:
             raise InputError(
-                f"`n_topics={self.n_topics}` is more than the {corpus.n_words} words of the vocabulary; "
+                f"`n_topics={self.n_topics}` is more than the {counted(corpus.n_words, 'word')} of the vocabulary; "
                 "ask for fewer topics, or keep more words (`min_df`, `max_df`)"
             )
         if corpus.is_empty.all():
@@ -1470,7 +1470,7 @@ class TopicModel(
             ["topic", "name", "words"],
             list(rows),
             repr(self),
-            f"{n_topics} topics over {n_words:,} words, of {self.n_documents_:,} documents",
+            f"{n_topics} topics over {counted(n_words, 'word')}, of {counted(self.n_documents_, 'document')}",
         )
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:

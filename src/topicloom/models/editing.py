@@ -187,8 +187,8 @@ class Editor:
         corpus, documents, rows = self.corpus, self.documents, edit.get("rows")
         if rows and max(rows) >= corpus.n_docs:
             raise InputError(
-                f"topics are to be learned from document {max(rows)}, and there are {corpus.n_docs:,} documents; "
-                "leave out `rows`"
+                f"topics are to be learned from document {max(rows)}, and the corpus has "
+                f"{counted(corpus.n_docs, 'document')}; leave out `rows`"
             )
         self._add(fit_added(self.network, corpus, documents, edit).to(device_of(self.network.base)))
         self.numbering = self.numbering.after_added(edit["add"])

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ..corpus import Corpus
+from ..messages import counted
 from ..nn.execution import one_thread, without_gradients
 from ..nn.network import TopicNetwork
 from ..nn.posteriors import Posterior
@@ -179,7 +180,7 @@ class Interpolation:
         return len(self.positions)
 
     def __repr__(self) -> str:
-        return f"Interpolation({len(self)} steps, {self.theta.shape[1]} topics)"
+        return f"Interpolation({counted(len(self), 'step')}, {self.theta.shape[1]} topics)"
 
 
 def interpolate(

@@ -393,7 +393,7 @@ BY_GROUP = Phrase(
 ALONG = Phrase("Expected share of each topic by {by}.", "每个主题的期望占比，横轴为 {by}。")
 PANELS_DIFFER = Phrase("The panels differ in scale.", "各格的纵轴刻度不同。")
 OTHERS_LEFT_OUT = Phrase(
-    "The other {n} topics, {part:.0%} of the documents, are left out.", "其余 {n} 个主题占文档的 {part:.0%}，没有画出。"
+    "Other topics are left out ({n}; {part:.0%} of the documents).", "其余 {n} 个主题占文档的 {part:.0%}，没有画出。"
 )
 
 # The shares of documents, and draws of a prior.

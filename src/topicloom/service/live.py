@@ -29,6 +29,7 @@ from ..corpus import Corpus
 from ..corpus.fields import Fields
 from ..errors import InputError, ModelFileError
 from ..files import FileIdentity, file_digest, file_identity, lock_directory, plain_file
+from ..messages import counted
 from ..text import AnyTokenizer
 from ..text.counting import counts_of
 from ..topics.document_topics import DocumentTopics
@@ -681,7 +682,7 @@ def _index_of(
     path = run / INDEX
     if is_current(path, digest):
         return path, digest, None
-    logger.info("building the index of %s documents", f"{len(topics.documents):,}")
+    logger.info("building the index of %s", counted(len(topics.documents), "document"))
     try:
         build_index(path, digest, topics.corpus, tokenize)
         return path, digest, None

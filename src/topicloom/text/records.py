@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple, TextIO, cast
 
 from ..errors import InputError, MissingExtraError
-from ..messages import brief, nearest
+from ..messages import brief, counted, nearest
 from .strings import plain_string
 
 logger = logging.getLogger("topicloom")
@@ -432,9 +432,14 @@ def _of_records(records: Iterator[tuple[str, dict[str, Any]]], given: Input, lay
         raise InputError(f"no record of {given.name} has {name!r}, the column of `{argument}`; {advice}")
     if n_without:
         logger.warning(
-            "%s of %s records of %s have no %r; they are empty documents",
-            f"{n_without:,}", f"{n_records:,}", given.name, text,
-        )  # fmt: skip
+            "%s of %s of %s %s",
+            f"{n_without:,}",
+            counted(n_records, "record"),
+            given.name,
+            f"has no {text!r}; it is an empty document"
+            if n_without == 1
+            else f"have no {text!r}; they are empty documents",
+        )
 
 
 _MISSING = object()

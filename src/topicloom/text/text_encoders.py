@@ -689,7 +689,8 @@ class _EncodingService:
             ) from None
         if [each["index"] for each in found] != list(range(len(texts))):
             raise InputError(
-                f"{self.service.address} answers with {len(found)} vectors for {len(texts)} texts; check the service"
+                f"{self.service.address} answers with {counted(len(found), 'vector')} for "
+                f"{counted(len(texts), 'text')}; check the service"
             )
         return vectors
 

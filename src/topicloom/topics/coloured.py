@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..display import as_markup, printable
+from ..messages import counted
 from ..text.tokenizing import Fold, token_spans
 from .typical import topics_of_words
 
@@ -88,7 +89,7 @@ class ColouredText:
 
     def __repr__(self) -> str:
         largest = ", ".join(f"{k} ({name}) {share:.0%}" for k, name, share in self._shown())
-        return printable(f"ColouredText({len(self.tokens)} tokens; topics {largest})")
+        return printable(f"ColouredText({counted(len(self.tokens), 'token')}; topics {largest})")
 
     def __rich__(self) -> Text:
         from rich.style import Style

@@ -72,7 +72,7 @@ class DocumentTopics(WithFields):
         if part.texts is not None:
             columns["text"] = [text[:_CHARACTERS_SHOWN] for text in part.texts]
         rows = list(zip(*columns.values(), strict=True))
-        more = f"and {len(self) - len(part):,} more documents" if len(self) > len(part) else ""
+        more = f"and {counted(len(self) - len(part), 'more document')}" if len(self) > len(part) else ""
         return html_table(list(columns), rows, repr(self), more)
 
     def __getitem__(self, rows: Any) -> DocumentTopics:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..corpus.fields import Categories, Fields
 from ..errors import InputError, SettingError
-from ..messages import nearest
+from ..messages import counted, nearest
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_seed, require_whole
 from .curves import ShareCurve, share_curve
@@ -432,7 +432,7 @@ class ByGroup:
         return f"{self.by} (group)" if self.by in taken + of_cross_table else self.by
 
     def __repr__(self) -> str:
-        return f"ByGroup({len(self.groups)} groups by {self.by}, {len(self.names)} topics)"
+        return f"ByGroup({counted(len(self.groups), 'group')} by {self.by}, {len(self.names)} topics)"
 
     def _repr_html_(self) -> str:
         return self.difference_table()._repr_html_()

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..messages import counted
 from ..ranking import chosen_topics, names_or_numbers
 from ..settings import require_whole
 from .periods import Periods, periods_of
@@ -233,11 +234,11 @@ class OverTime:
         return Table.of(rows, "Bursts of topics (p_holm is corrected for all topics)", columns)
 
     def __repr__(self) -> str:
-        unit = "bins" if self.period == "bins" else f"periods of a {self.period}"
+        one, of = ("bin", "") if self.period == "bins" else ("period", f" of a {self.period}")
         if self.period[0].isdigit():
-            unit = f"periods of {self.period}"
+            of = f" of {self.period}"
         return (
-            f"OverTime({len(self.starts)} {unit}, {len(self.names)} topics, "
+            f"OverTime({counted(len(self.starts), one)}{of}, {len(self.names)} topics, "
             f"{len(self.rising)} rising, {len(self.falling)} falling, {len(self.bursting)} with a burst)"
         )
 

@@ -27,6 +27,7 @@ from ..corpus.fields import array_digest
 from ..distributed import current
 from ..embeddings.expansion import ExpandedCorpus
 from ..errors import InputError
+from ..messages import counted
 from ..metrics.cooccurrence import Total
 from ..nn.sparse import Batch, SparseCounts
 from ..text.strings import release
@@ -117,8 +118,8 @@ class BatchReader:
         reader.first = sum(reader.parts[: ranks.rank])
         if min(reader.parts) < len(reader) and not ranks.same_noise:
             raise InputError(
-                f"process {int(np.argmin(reader.parts))} of {ranks.size} has {min(reader.parts)} documents, which are "
-                f"too few for {len(reader)} batches; use fewer processes or a larger `batch_size`"
+                f"process {int(np.argmin(reader.parts))} of {ranks.size} has {counted(min(reader.parts), 'document')}, "
+                f"too few for {counted(len(reader), 'batch', 'batches')}; use fewer processes or a larger `batch_size`"
             )
         return reader
 

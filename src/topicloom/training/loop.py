@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ..distributed import Ranks, current, step, stepping
 from ..errors import OutOfMemoryError, TrainingDivergedError
+from ..messages import counted
 from ..nn.execution import helper_threads, one_thread_with_mkl, prefetched
 from ..nn.network import EpochOptions, Player, TopicNetwork
 from ..nn.sparse import Batch
@@ -364,7 +365,7 @@ class _Guard:
             self._undo()
             size = self.requested_size // 2 if self.reader.batch_size == self.requested_size else 0
             advice = self._advice(TooLittleMemory(size or None))
-            problem = f"{self.state.device} has too little memory for {batch.n_docs} documents at once"
+            problem = f"{self.state.device} has too little memory for {counted(batch.n_docs, 'document')} at once"
             raise OutOfMemoryError(f"training stopped at {where}: {problem}{advice}") from None
         self.require_finite(wait=False)
 
