@@ -308,17 +308,17 @@ import sys, torch
 sys.path.insert(0, "src")
 import numpy as np, scipy.sparse as sp
 from topicloom.nn.sparse import product_log_likelihood
-from topicloom.training.batches import sparse_batch
+from topicloom.training.batches import sparse_counts
 V, B, K = 100_000, 256, 50
 def documents(V):
     words = np.sort(np.random.default_rng(0).integers(0, V // 60, (B, 60)) + np.arange(60) * (V // 60))
     return sp.csr_array((np.ones(B * 60, np.float32), words.ravel(), np.arange(B + 1) * 60), shape=(B, V))
 counts = documents(V)
-batch = sparse_batch(counts, np.arange(B), torch.device("cpu")).counts
+batch = sparse_counts(counts, np.arange(B), torch.device("cpu"))
 def run(V, batch):
     theta = torch.rand(B, K).softmax(1).requires_grad_(); weight = torch.randn(V, K, requires_grad=True)
     product_log_likelihood(theta, weight, torch.zeros(V, requires_grad=True), batch).sum().backward()
-few = sparse_batch(documents(600), np.arange(B), torch.device("cpu")).counts
+few = sparse_counts(documents(600), np.arange(B), torch.device("cpu"))
 run(600, few)
 def status(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))

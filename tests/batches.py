@@ -9,14 +9,19 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from topicloom.nn.sparse import SparseCounts
-from topicloom.training.batches import sparse_batch
+from topicloom.nn.sparse import Batch, SparseCounts
+from topicloom.training.batches import sparse_counts
 
 CPU = torch.device("cpu")
 
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def sparse_batch(counts: sparse.csr_array, rows: Any, device: torch.device) -> Batch:
+    """Return a batch of some documents, whose counts are (D, V)."""
+    return Batch(sparse_counts(counts, rows, device), torch.from_numpy(rows).to(device, torch.int64))
 
 
 def batch_of(counts: Any) -> SparseCounts:

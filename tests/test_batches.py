@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 
 import topicloom as tl
-from batches import CPU, seeded
+from batches import CPU, seeded, sparse_batch
 from topicloom import Callback, Corpus, NeuralTopicModel
 from topicloom.errors import InputError
 from topicloom.experiments.jobs import require_same_documents, split_documents
@@ -25,7 +25,7 @@ from topicloom.nn.network import AutoencoderNetwork, Loss
 from topicloom.nn.posteriors import PointPosterior
 from topicloom.nn.sparse import Batch
 from topicloom.text.strings import pieces, release
-from topicloom.training.batches import BatchReader, draw_order, sparse_batch
+from topicloom.training.batches import BatchReader, draw_order
 from topicloom.training.state import Snapshot
 
 CORPUS = tl.datasets.synthetic_lda(n_docs=400, n_topics=4, n_words=60, doc_length=30, random_state=0).corpus

@@ -8,11 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from batches import CPU, batch_of, seeded
+from batches import CPU, batch_of, seeded, sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.models import BATM
 from topicloom.models.batm import PairCritic, draw_documents
-from topicloom.training.batches import sparse_batch
 
 N_WORDS, N_TOPICS, N_HIDDEN = 9, 3, 5
 COUNTS = np.random.default_rng(0).poisson(1.2, (6, N_WORDS)).astype(np.float32) + np.eye(6, N_WORDS, dtype=np.float32)

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 import topicloom as tl
-from batches import CPU, seeded
+from batches import CPU, seeded, sparse_batch
 from topicloom.models import autoencoders
 from topicloom.models.gsm import GSMNetwork
 from topicloom.nn import decoders, execution, posteriors
@@ -20,7 +20,6 @@ from topicloom.nn import sparse as sparse_products
 from topicloom.nn.decoders import column_softmax
 from topicloom.nn.posteriors import topic_information
 from topicloom.nn.sparse import Batch, bag_product, expected_tokens, mixture_log_likelihood
-from topicloom.training.batches import sparse_batch
 from topicloom.training.callbacks import Callback
 
 pytest.importorskip("numba")

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 import topicloom as tl
+from batches import sparse_batch
 from histories import Keeper
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Draws, sample_plain
 from topicloom.nn.network import VariationalNetwork
 from topicloom.nn.sparse import bag_product, mixture_log_likelihood
 from topicloom.training import loop
-from topicloom.training.batches import BatchReader, sparse_batch
+from topicloom.training.batches import BatchReader
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import topicloom as tl
+from batches import sparse_batch
 from topicloom.nn.edited import Regroup, topic_counts
 from topicloom.topics.edits import Numbering, checked_edits, numbers_in, read_edits, translated, write_edits
-from topicloom.training.batches import sparse_batch
 
 K = 6
 PLANTED = tl.datasets.synthetic_lda(n_docs=300, n_topics=K, n_words=90, doc_length=50, random_state=1)

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import topicloom as tl
+from batches import sparse_batch
 from topicloom.nn.execution import _n_helpers, helper_threads, prefetched, run_on_threads
 from topicloom.nn.sparse import product_log_likelihood
-from topicloom.training.batches import sparse_batch
 
 CORPUS = tl.datasets.synthetic_lda(300, 5, 100, random_state=0).corpus
 

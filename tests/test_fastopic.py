@@ -10,10 +10,10 @@ import torch
 from scipy.spatial.distance import cdist
 
 import topicloom as tl
+from batches import sparse_batch
 from planted import matched
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import InputError
-from topicloom.training.batches import sparse_batch
 
 N_TOPICS = 4
 COUNTED, TOPICS, THETA = synthetic_lda(n_docs=400, n_topics=N_TOPICS, n_words=60, doc_length=40, alpha=0.1)

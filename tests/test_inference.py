@@ -14,12 +14,12 @@ import torch
 from scipy.special import digamma
 
 import topicloom as tl
+from batches import sparse_batch
 from topicloom.models import inference
 from topicloom.nn import mean_field
 from topicloom.nn.execution import mkl_threads, one_thread
 from topicloom.nn.mean_field import exp_digamma
 from topicloom.nn.sparse import SparseCounts
-from topicloom.training.batches import sparse_batch
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import torch
 from scipy import sparse
 from scipy.special import digamma, gammaln, logsumexp
 
+from batches import sparse_batch
 from planted import matched
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError, TrainingDivergedError
@@ -23,7 +24,6 @@ from topicloom.models.loom.collapsed import _FIXED_ALPHA_PASSES, PRIOR_TOKENS, C
 from topicloom.models.loom.model import LoomNetwork
 from topicloom.models.words import Words
 from topicloom.nn.posteriors import DirichletPosterior
-from topicloom.training.batches import sparse_batch
 
 N_TOPICS, N_WORDS = 4, 60
 CORPUS, TOPICS, THETA = synthetic_lda(n_docs=400, n_topics=N_TOPICS, n_words=N_WORDS, doc_length=40)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy import integrate, sparse, special, stats
 
-from batches import double_batch_of, seeded
+from batches import double_batch_of, seeded, sparse_batch
 from topicloom.datasets import synthetic_lda
 from topicloom.models.loom import collapsed, cvb0
 from topicloom.models.loom.collapsed import (
@@ -26,7 +26,6 @@ from topicloom.nn import sparse as nn_sparse
 from topicloom.nn.execution import helper_threads
 from topicloom.nn.posteriors import DirichletPosterior
 from topicloom.nn.sparse import Batch, SparseCounts
-from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS, ETA = 6, 9, 3, 0.02
 COUNTS = np.random.default_rng(0).poisson(1.2, (N_DOCS, N_WORDS)).astype(np.float32)

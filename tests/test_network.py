@@ -15,12 +15,13 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import topicloom as tl
+from batches import sparse_batch
 from topicloom import BATM, ETM, GMNTM, GSM, NVDM, NVLDA, WLDA, Corpus, DirichletVAE, Loom, ProdLDA, load
 from topicloom.errors import SettingError
 from topicloom.models.neural import NeuralTopicModel
 from topicloom.nn.dirichlet_posteriors import InverseDirichlet, SparsePosterior
 from topicloom.nn.encoders import tfidf_counts
-from topicloom.training.batches import BatchReader, sparse_batch
+from topicloom.training.batches import BatchReader
 
 K, V, N_DRAWS = 3, 15, 20_000
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from torch import nn
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
-from batches import CPU, double_batch_of, seeded
+from batches import CPU, double_batch_of, seeded, sparse_batch
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, MLPDecoder, ProductDecoder, column_softmax
@@ -21,7 +21,6 @@ from topicloom.nn.encoders import encoder_values
 from topicloom.nn.layers import BatchNorm, dropout
 from topicloom.nn.posteriors import DirichletPosterior, GaussianPosterior, kl_normal, laplace_dirichlet, standard_normal
 from topicloom.nn.sparse import TINY, bag_product, mixture_log_likelihood
-from topicloom.training.batches import sparse_batch
 
 N_DOCS, N_WORDS, N_TOPICS = 6, 9, 3
 COUNTS = np.random.default_rng(0).poisson(0.8, (N_DOCS, N_WORDS)).astype(np.float32)

@@ -12,7 +12,7 @@ import torch
 from scipy.stats import dirichlet, spearmanr
 from sklearn.base import clone
 
-from batches import CPU
+from batches import CPU, sparse_batch
 from planted import found_shares
 from topicloom.datasets import synthetic_lda
 from topicloom.errors import SettingError
@@ -24,7 +24,7 @@ from topicloom.nn.dirichlet_posteriors import Concentration
 from topicloom.nn.layers import norm_of_mean, norm_of_spread
 from topicloom.nn.posteriors import TopicShares
 from topicloom.ranking import top_words, word_scores
-from topicloom.training.batches import BatchReader, sparse_batch
+from topicloom.training.batches import BatchReader
 from topicloom.training.callbacks import Callback
 from topicloom.training.state import TrainingState
 

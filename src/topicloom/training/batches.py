@@ -340,11 +340,6 @@ def draw_order(n_docs: int, non_zeros: int, generator: torch.Generator) -> Tenso
     return torch.cat(parts)
 
 
-def sparse_batch(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> Batch:
-    """Return a batch of some documents. The arguments are those of `sparse_counts`."""
-    return Batch(sparse_counts(counts, rows, device), _sent(np.ascontiguousarray(rows, dtype=np.int64), device))
-
-
 def sparse_counts(counts: sp.csr_array, rows: np.ndarray[Any, Any], device: torch.device) -> SparseCounts:
     """Return the counts of some documents.
 
