@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import typer
 from rich.console import Console
 
@@ -202,35 +203,7 @@ def trends(
             }
         )
     else:
-        marks = {"rising": "↑ rising", "falling": "↓ falling"}
-        shares = view.shares
-        n_docs = np.where(found.sparse, 0, found.shares.n_docs).tolist()
-        rows_of_trends = list(found.trend_table().rows())
-        longest = max((len(row["burst"] or "") for row in rows_of_trends), default=0)  # 0 where no topic has a burst
-        has_trends = any(row["trend"] in marks for row in rows_of_trends)
-        each = periods_of_a_bar(len(n_docs), _OTHERS + longest + 2 * bool(longest))
-        rows = (
-            [
-                str(row["topic"]),
-                f"{shares[row['topic']]:.1%}",
-                row["name"],
-                *([marks.get(row["trend"], "")] if has_trends else []),
-                _p(row["p_holm"]),
-                *([row["burst"] or ""] if longest else []),
-                bars(found.shares.mean[:, row["topic"]].tolist(), n_docs, each),
-            ]
-            for row in rows_of_trends
-        )
-        names = found.period_names
-        n, _, units = found.period.rpartition(" ")
-        unit = units.removesuffix("s")
-        by = f"{each * int(n or 1)} {unit}s a bar" if each > 1 else f"by {found.period if n else unit}"
-        span = names[0] if len(names) == 1 else f"{names[0].split(' to ')[0]} to {names[-1].split(' to ')[-1]}, {by}"
-        trend, burst = ["trend"] * has_trends, ["burst"] * bool(longest)
-        columns = ["topic", "share", "name", *trend, "p (Holm)", *burst, span]
-        print_table(columns, rows, n_numbers=2, whole=len(columns) - 1)
-        if not has_trends and any(row["p_holm"] is not None for row in rows_of_trends):
-            logger.info("no topic rises or falls significantly")
+        _show_trends(found, view.shares)
     if not as_json:
         _log_periods(found)
         _log_unknown(n_unknown, "time")
@@ -243,6 +216,44 @@ def trends(
         _write(trends_for_print(found, view.given_names, level, language), out)
     else:
         _write(found.table(), out)
+
+
+def _show_trends(found: OverTime, shares: npt.NDArray[Any]) -> None:
+    """Show a row for each topic: its share, its trend and its bursts if there are any, and its shares as bars."""
+    marks = {"rising": "↑ rising", "falling": "↓ falling"}
+    n_docs = np.where(found.sparse, 0, found.shares.n_docs).tolist()
+    rows_of_trends = list(found.trend_table().rows())
+    longest = max((len(row["burst"] or "") for row in rows_of_trends), default=0)  # 0 where no topic has a burst
+    has_trends = any(row["trend"] in marks for row in rows_of_trends)
+    each = periods_of_a_bar(len(n_docs), _OTHERS + longest + 2 * bool(longest))
+    rows = (
+        [
+            str(row["topic"]),
+            f"{shares[row['topic']]:.1%}",
+            row["name"],
+            *([marks.get(row["trend"], "")] if has_trends else []),
+            _p(row["p_holm"]),
+            *([row["burst"] or ""] if longest else []),
+            bars(found.shares.mean[:, row["topic"]].tolist(), n_docs, each),
+        ]
+        for row in rows_of_trends
+    )
+    trend, burst = ["trend"] * has_trends, ["burst"] * bool(longest)
+    columns = ["topic", "share", "name", *trend, "p (Holm)", *burst, _span_of_bars(found, each)]
+    print_table(columns, rows, n_numbers=2, whole=len(columns) - 1)
+    if not has_trends and any(row["p_holm"] is not None for row in rows_of_trends):
+        logger.info("no topic rises or falls significantly")
+
+
+def _span_of_bars(found: OverTime, each: int) -> str:
+    """Return the heading of the bars: their span, and the periods of a bar, such as "2024-01 to 2024-12, by month"."""
+    names = found.period_names
+    if len(names) == 1:
+        return names[0]
+    n, _, units = found.period.rpartition(" ")
+    unit = units.removesuffix("s")
+    by = f"{each * int(n or 1)} {unit}s a bar" if each > 1 else f"by {found.period if n else unit}"
+    return f"{names[0].split(' to ')[0]} to {names[-1].split(' to ')[-1]}, {by}"
 
 
 def _log_periods(found: OverTime) -> None:

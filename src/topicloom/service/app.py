@@ -372,7 +372,7 @@ def make_app(live: Live, access: Access | None = None) -> App:
 
 
 def _application(live: Live, measures: Measures) -> FastAPI:
-    limits = live.limits
+    """Return the application without the guard: its checks of requests, its threads and its paths."""
 
     async def check_version(if_match: IfMatch = None) -> None:
         if if_match is not None and live.state.version not in _versions(if_match):
@@ -405,10 +405,6 @@ def _application(live: Live, measures: Measures) -> FastAPI:
         yield
         threads.shutdown(wait=False, cancel_futures=True)
 
-    async def in_thread(compute: Callable[[], Response]) -> Response:
-        """Compute an answer in another thread, so that other requests need not wait for it."""
-        return await asyncio.get_running_loop().run_in_executor(threads, compute)
-
     app = FastAPI(
         title="topicloom",
         summary=f"The topics of {live.run.resolve().name}",
@@ -422,6 +418,17 @@ def _application(live: Live, measures: Measures) -> FastAPI:
     )
     _add_errors(app)
     add_pages(app, live)
+    _add_paths(app, live, measures, threads)
+    return app
+
+
+def _add_paths(app: FastAPI, live: Live, measures: Measures, threads: ThreadPoolExecutor) -> None:
+    """Add the paths below /api, and those that watch the service."""
+    limits = live.limits
+
+    async def in_thread(compute: Callable[[], Response]) -> Response:
+        """Compute an answer in another thread, so that other requests need not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(threads, compute)
 
     @app.post("/api/infer", tags=["topics"], summary="Topics of texts", response_model=InferredList)
     async def infer(asked: Texts) -> Response:
@@ -502,8 +509,6 @@ def _application(live: Live, measures: Measures) -> FastAPI:
     async def metrics() -> Response:
         """Return counters and times in the text format of Prometheus."""
         return Response(measures.text(), media_type=CONTENT_TYPE_LATEST)
-
-    return app
 
 
 def _versions(if_match: str) -> list[str]:

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,14 +119,14 @@ def _run(app: Any, listener: socket.socket, limits: Limits, started: Callable[[s
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}"
     config = uvicorn.Config(
         app,
-        http=_protocol(limits),
+        http=partial(_Protocol, limits, {}),  # type: ignore[arg-type]  # uvicorn only calls it
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=2 * limits.connections,  # for busy connections; `_protocol` closes idle ones earlier
+        limit_concurrency=2 * limits.connections,  # for busy connections; `_Protocol` closes idle ones earlier
         timeout_keep_alive=max(1, round(limits.seconds)),
         timeout_graceful_shutdown=_STOP_SECONDS,
     )
@@ -177,95 +178,98 @@ class _quiet_signals:
             signal.signal(number, handler)
 
 
-def _protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol with limits of the size and time of requests and of the number of connections."""
-    pending: dict[Protocol, None] = {}  # idle connections, longest idle first
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's protocol with limits of the size and time of requests and of the number of connections.
 
-    class Protocol(HttpToolsProtocol):
-        timer: asyncio.TimerHandle | None = None  # runs until the head of a request has arrived
-        is_flooded = False  # whether more has arrived than a client may send
-        arriving = False  # whether a request has begun and is not complete
-        n_bytes = 0  # of this request
-        n_chunks = n_fields = 0  # of this request
+    Args:
+        limits: the limits.
+        pending: the idle connections of the server, longest idle first.
+        options: arguments of uvicorn's protocol.
+    """
 
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options)
-            self.waiting = bytearray()  # what has arrived of the body and was not passed on
+    timer: asyncio.TimerHandle | None = None  # runs until the head of a request has arrived
+    is_flooded = False  # whether more has arrived than a client may send
+    arriving = False  # whether a request has begun and is not complete
+    n_bytes = 0  # of this request
+    n_chunks = n_fields = 0  # of this request
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._wait()
-            if len(self.connections) >= limits.connections:
-                next(iter(pending)).transport.abort()  # so that slow clients do not block others
+    def __init__(self, limits: Limits, pending: dict[_Protocol, None], **options: Any) -> None:
+        super().__init__(**options)
+        self.limits, self.pending = limits, pending
+        self.waiting = bytearray()  # what has arrived of the body and was not passed on
 
-        def data_received(self, data: bytes) -> None:
-            self.n_bytes += len(data)
-            super().data_received(data)
-            self._pass_on()
-            # A body in many small pieces can double in size. What follows an answer is discarded by the guard.
-            most = _MAX_HEAD_BYTES if self.timer else _MAX_HEAD_BYTES + 2 * limits.body
-            is_answered = self.arriving and self.timer is None and self.cycle.response_started
-            if (self.n_bytes > most and not is_answered) or self.is_flooded:
-                self.transport.abort()
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) >= self.limits.connections:
+            next(iter(self.pending)).transport.abort()  # so that slow clients do not block others
 
-        def on_message_begin(self) -> None:
-            if len(self.pipeline) > _MAX_PIPELINED:
-                self._refuse()
-            super().on_message_begin()
-            self.arriving, self.n_bytes, self.n_chunks, self.n_fields = True, 0, 0, 0
-            self._wait()
+    def data_received(self, data: bytes) -> None:
+        self.n_bytes += len(data)
+        super().data_received(data)
+        self._pass_on()
+        # A body in many small pieces can double in size. What follows an answer is discarded by the guard.
+        most = _MAX_HEAD_BYTES if self.timer else _MAX_HEAD_BYTES + 2 * self.limits.body
+        is_answered = self.arriving and self.timer is None and self.cycle.response_started
+        if (self.n_bytes > most and not is_answered) or self.is_flooded:
+            self.transport.abort()
 
-        def on_header(self, name: bytes, value: bytes) -> None:
-            self.n_fields += 1
-            if self.n_fields > _MAX_FIELDS:
-                self._refuse()
-            if self.timer:  # headers after the body are ignored
-                super().on_header(name, value)
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) > _MAX_PIPELINED:
+            self._refuse()
+        super().on_message_begin()
+        self.arriving, self.n_bytes, self.n_chunks, self.n_fields = True, 0, 0, 0
+        self._wait()
 
-        def on_body(self, body: bytes) -> None:
-            self.n_chunks += 1
-            if self.n_chunks > _MAX_CHUNKS:
-                self._refuse()
-            self.waiting += body  # uvicorn would copy the whole body for each chunk
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.n_fields += 1
+        if self.n_fields > _MAX_FIELDS:
+            self._refuse()
+        if self.timer:  # headers after the body are ignored
+            super().on_header(name, value)
 
-        def _refuse(self) -> None:
-            """Stop reading what arrives. Without this, a block of a thousand requests would hold up everybody else."""
-            self.is_flooded = True
-            raise ValueError("there is too much of it")
+    def on_body(self, body: bytes) -> None:
+        self.n_chunks += 1
+        if self.n_chunks > _MAX_CHUNKS:
+            self._refuse()
+        self.waiting += body  # uvicorn would copy the whole body for each chunk
 
-        def _pass_on(self) -> None:
-            if self.waiting and not self.is_flooded:
-                body = bytes(self.waiting)
-                self.waiting.clear()
-                super().on_body(body)
+    def _refuse(self) -> None:
+        """Stop reading what arrives. Without this, a block of a thousand requests would hold up everybody else."""
+        self.is_flooded = True
+        raise ValueError("there is too much of it")
 
-        def on_headers_complete(self) -> None:
-            self._stop_waiting()
-            super().on_headers_complete()
+    def _pass_on(self) -> None:
+        if self.waiting and not self.is_flooded:
+            body = bytes(self.waiting)
+            self.waiting.clear()
+            super().on_body(body)
 
-        def on_message_complete(self) -> None:
-            self._pass_on()
-            super().on_message_complete()
-            self.arriving = False
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
 
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            if self.cycle.response_complete and not self.arriving:  # there is nothing more to do for now
-                pending[self] = None
+    def on_message_complete(self) -> None:
+        self._pass_on()
+        super().on_message_complete()
+        self.arriving = False
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            super().connection_lost(exc)
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete and not self.arriving:  # there is nothing more to do for now
+            self.pending[self] = None
 
-        def _wait(self) -> None:
-            self._stop_waiting()
-            self.timer = self.loop.call_later(limits.seconds, self.transport.abort)
-            pending[self] = None
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
 
-        def _stop_waiting(self) -> None:
-            pending.pop(self, None)
-            if self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self.timer = self.loop.call_later(self.limits.seconds, self.transport.abort)
+        self.pending[self] = None
 
-    return Protocol
+    def _stop_waiting(self) -> None:
+        self.pending.pop(self, None)
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
