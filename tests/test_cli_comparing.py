@@ -65,6 +65,28 @@ def test_compare(texts, tmp_path, monkeypatch):
     assert found["validation"][0].keys() >= {"model", "n_topics", "nmi", "accuracy", "c_v", "topic_distance"}
 
 
+@pytest.mark.parametrize("command", ["compare", "select-topics"])
+def test_the_table_for_a_paper_has_chosen_figures(texts, tmp_path, command):
+    model = "--model" if command == "select-topics" else "--models"
+    arguments = [command, texts, "--label", "label", model, "lda:epochs=2", "--topics", "2,3", "--seeds", 1]
+    arguments += ["--min-df", 1, "--max-df", 1.0, "--out", tmp_path, "--json", "--measures", "purity,topic_diversity"]
+    found = json.loads(call(*arguments, "--decimals", "topic_diversity=4").stdout)
+    table = (tmp_path / "comparison.md").read_text(encoding="utf-8")
+    assert "| K | Purity | Diversity |" in table
+    for row in found["test"]:
+        assert f"{row['topic_diversity']:.4f}" in table
+        assert f"{row['purity']:.2f}" in table
+    call(*arguments, "--decimals", 3)
+    assert f"{found['test'][0]['purity']:.3f}" in (tmp_path / "comparison.tex").read_text(encoding="utf-8")
+    for chosen, says in (
+        (["--measures", "puriti"], ["unknown measure 'puriti' in --measures", "did you mean purity?"]),
+        (["--decimals", "nmi=2"], ["unknown measure 'nmi' in --decimals"]),
+        (["--decimals", "two"], ["--decimals two should be a number of decimal places"]),
+        (["--measures", "c_w2v"], ["unknown measure 'c_w2v'"]),
+    ):
+        refused(*arguments, *chosen, says=says)
+
+
 def test_long_names_are_not_cut(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     names, figures = ["gsm:epochs=10+alpha=0.5", "gsm:epochs=10+alpha=0.6"], ["0.123 ± 0.012"] * 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ..corpus import Corpus
     from ..experiments.compare import Comparison
     from ..metrics import Reference
+    from ..reports.wording import Language
 
 logger = logging.getLogger("topicloom")
 
@@ -80,6 +81,59 @@ _KeepModels = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class PaperTable:
+    """Which figures comparison.tex and comparison.md have."""
+
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME",
+            rich_help_panel="Output",
+            help="Measures in comparison.tex and comparison.md, in this order; by default, those that are shown here.",
+        ),
+    ] = None
+    decimals: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|NAME=N,...",
+            rich_help_panel="Output",
+            help="Decimal places there, of all measures (3) or of some (nmi=3); by default two, none for perplexity.",
+        ),
+    ] = None
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the arguments of `Comparison.publication_table`.
+
+        Raises:
+            InputError: there is no such measure, or a number of places is no number.
+        """
+        from ..metrics.catalogue import known_measures, measures_of
+
+        known = list(measures_of("comparison"))
+        measures = None if self.measures is None else known_measures(read_names(self.measures), known, "`measures`")
+        if self.decimals is None:
+            return {"measures": measures}
+        if self.decimals.isdecimal():
+            return {"measures": measures, "decimals": int(self.decimals)}
+        pairs = [part.partition("=") for part in read_names(self.decimals)]
+        if not pairs or not all(number.isdecimal() for _, _, number in pairs):
+            raise InputError(
+                f"`decimals={self.decimals}` should be a number of decimal places, or measures with numbers, such as "
+                "nmi=3,purity=2"
+            )
+        places = {name: int(number) for name, _, number in pairs}
+        known_measures(places, measures or known, "`decimals`")
+        return {"measures": measures, "decimals": places}
+
+    def write(self, found: Comparison, out: Path, language: Language) -> None:
+        """Write the tables again, if figures were chosen."""
+        if self != PaperTable():
+            table = found.publication_table(**self.chosen(), table_language=language)
+            for name in ("comparison.tex", "comparison.md"):
+                table.save(out / name)
+
+
 @command(
     panels={
         "Documents": ("document_vectors", "encoder", "encoder_cache"),
@@ -88,6 +142,7 @@ _KeepModels = Annotated[
 )
 def compare(
     options: Preparing,
+    paper: PaperTable,
     source: Documents,
     models: Annotated[
         str | None,
@@ -125,7 +180,7 @@ def compare(
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     found = _compared(
         source, options, chosen, topics, seeds, split, reference, vectors, out, keep_models, quiet, figure_language,
-        font, vary,
+        font, paper, vary,
     )  # fmt: skip
     if as_json:
         print_json({"out": str(out), "failed": found.failed, **{on: found.table(on) for on in ("validation", "test")}})
@@ -156,6 +211,7 @@ def compare(
 )
 def select_topics(
     options: Preparing,
+    paper: PaperTable,
     source: Documents,
     topics: Annotated[str, typer.Option(metavar="K,K", help="Numbers of topics to try.")] = "5,10,20,50,100",
     model: Model = "loom",
@@ -184,7 +240,7 @@ def select_topics(
     vectors = _Vectors(document_vectors, encoder, cache_beside(out, encoder_cache, encoder))
     found = _compared(
         source, options, [model], topics, seeds, split, reference, vectors, out, keep_models, quiet, figure_language,
-        font,
+        font, paper,
     )  # fmt: skip
     recommended = found.recommend()
     if as_json:
@@ -293,6 +349,7 @@ def _compared(
     quiet: bool,
     figure_language: FigureLanguages,
     font: str | None,
+    paper: PaperTable,
     vary: Variations = Variations.seed,
 ) -> Comparison:
     """Compare models, and report what failed. Mistakes in the options are reported before the texts are read."""
@@ -303,8 +360,10 @@ def _compared(
     _check_reference(reference)
     import_models()
     from ..experiments import compare as comparison
+    from ..topics.publication import chosen_language
 
     comparison.estimators(models)
+    paper.chosen()
     sizes = read_numbers(topics)
     corpus = _counted(given, quiet, keep_texts=True)
     counted_in = _reference(reference, corpus)
@@ -320,6 +379,7 @@ def _compared(
     if found.rows and len(found.failed) == len(found.rows):
         first = found.failed[0]
         raise InputError(f"all fits ended in an error, so there is nothing to show: {_fit_of(first)}: {first['error']}")
+    paper.write(found, out, chosen_language(figure_language.value, corpus.tokenizer))
     if found.left_out:
         models_of = dict.fromkeys([*found.models, *(row["model"] for row in found.others)])
         sizes_of = sorted({*found.n_topics, *(row["n_topics"] for row in found.others)})
