@@ -30,6 +30,12 @@ def batch_of(counts: Any) -> SparseCounts:
     return sparse_batch(rows, np.arange(rows.shape[0]), CPU).counts
 
 
+def dense_of(counts: SparseCounts) -> torch.Tensor:
+    """Return counts as a dense tensor (B, V)."""
+    dense = torch.zeros(counts.n_docs, counts.n_words, dtype=counts.values.dtype, device=counts.device)
+    return dense.index_put_((counts.documents, counts.indices), counts.values)
+
+
 def double_batch_of(counts: Any) -> SparseCounts:
     """Return the batch in float64, so that results differ from those of a reference by rounding alone."""
     batch = batch_of(counts)

@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 
 import topicloom as tl
-from batches import CPU, seeded, sparse_batch
+from batches import CPU, dense_of, seeded, sparse_batch
 from topicloom import Callback, Corpus, NeuralTopicModel
 from topicloom.errors import InputError
 from topicloom.experiments.jobs import require_same_documents, split_documents
@@ -357,7 +357,7 @@ def test_readers_keep_fields_through_splits_and_samples():
 def test_a_batch_is_a_copy_of_its_documents(rows):
     counts = sparse.csr_array(COUNTS.astype(np.float32))
     batch = sparse_batch(counts, np.array(rows, np.intp), torch.device("cpu"))
-    np.testing.assert_array_equal(batch.counts.to_dense().numpy(), COUNTS[rows])
+    np.testing.assert_array_equal(dense_of(batch.counts).numpy(), COUNTS[rows])
     batch.counts.values.zero_()
     np.testing.assert_array_equal(counts.toarray(), COUNTS)
 
@@ -372,7 +372,7 @@ def test_a_subset_has_documents_at_about_even_distances(n_docs):
     rows = batch.fields["vectors"][:, 0].long().numpy()
     assert batch.rows.tolist() == list(range(n_docs))
     assert (rows % 2 == 1).all()
-    np.testing.assert_array_equal(batch.counts.to_dense().numpy(), COUNTS[rows])
+    np.testing.assert_array_equal(dense_of(batch.counts).numpy(), COUNTS[rows])
     distance = len(COUNTS) / 2 / n_docs
     assert np.abs(rows // 2 - distance * np.arange(n_docs)).max() <= distance + 1
     assert len(set(rows)) == n_docs

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import topicloom as tl
-from batches import batch_of, seeded
+from batches import batch_of, dense_of, seeded
 from topicloom.models.starting import _sums, find_clusters, vectors
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics
 
@@ -36,7 +36,7 @@ def test_vectors_are_those_of_the_definition():
     expected = np.log1p(counts) * idf.numpy()
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     batch = batch_of(counts)
-    np.testing.assert_allclose(batch.with_values(vectors(batch, idf)).to_dense(), expected, rtol=1e-5)
+    np.testing.assert_allclose(dense_of(batch.with_values(vectors(batch, idf))), expected, rtol=1e-5)
 
 
 def test_sums_of_clusters():

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 import topicloom as tl
-from batches import CPU, seeded, sparse_batch
+from batches import CPU, dense_of, seeded, sparse_batch
 from topicloom.models import autoencoders
 from topicloom.models.gsm import GSMNetwork
 from topicloom.nn import decoders, execution, posteriors
@@ -112,7 +112,7 @@ def test_expected_tokens(loops, k):
 def test_bag_product(loops):
     counts, weight, of_out = batch().counts, normal(V, K).requires_grad_(), normal(B, K, seed=1)
     values = torch.rand(len(counts.values), generator=seeded(2))
-    dense, wide = counts.with_values(values).to_dense().double(), weight.detach().double().requires_grad_()
+    dense, wide = dense_of(counts.with_values(values)).double(), weight.detach().double().requires_grad_()
     found = gradients((bag_product(weight, values, counts) * of_out).sum(), [weight])
     assert_close(found, gradients(((dense @ wide) * of_out).sum(), [wide]))
     assert loops == ["_bag_gradient_loop"]

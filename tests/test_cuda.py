@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 import topicloom as tl
-from batches import sparse_batch
+from batches import dense_of, sparse_batch
 from histories import Keeper
 from topicloom.models.loom.cvb0 import CountedTopics
 from topicloom.models.loom.sampling import Draws, sample_plain
@@ -253,7 +253,7 @@ def test_reading_batches_never_waits_for_the_gpu(
         batches = list(reader.ordered(order))
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    dense: Tensor = torch.cat([batch.counts.to_dense() for batch in batches])
+    dense: Tensor = torch.cat([dense_of(batch.counts) for batch in batches])
     np.testing.assert_array_equal(dense.cpu().numpy(), corpus.counts[order.numpy()].toarray())
 
 

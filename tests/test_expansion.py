@@ -14,6 +14,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 import topicloom as tl
+from batches import dense_of
 from kinds import RELATIVES
 from topicloom import metrics
 from topicloom.embeddings.expansion import DocumentExpansion, ExpandedCorpus, pools_of, shares_words, systematic
@@ -141,8 +142,8 @@ def test_a_reader_gives_own_and_expanded_counts():
     assert sum(batch.n_docs for batch in reader) == 240
     for batch in reader.without_empty():
         rows = batch.rows.numpy()
-        np.testing.assert_array_equal(batch.own_counts.to_dense().numpy(), COUNTS[rows])
-        np.testing.assert_array_equal(batch.counts.to_dense().numpy(), expanded.counts.toarray()[rows])
+        np.testing.assert_array_equal(dense_of(batch.own_counts).numpy(), COUNTS[rows])
+        np.testing.assert_array_equal(dense_of(batch.counts).numpy(), expanded.counts.toarray()[rows])
         np.testing.assert_array_equal(batch.fields["vectors"].numpy(), VECTORS[rows])
 
 
@@ -241,7 +242,7 @@ def test_lent_words_are_taken_out_of_the_topics_of_loom(monkeypatch):
 
     def counted(network, batch):
         theta = network.posterior(batch).point().double().numpy()
-        x, beta = batch.counts.to_dense().double().numpy() ** network.counting.count_power, topics.double().numpy()
+        x, beta = dense_of(batch.counts).double().numpy() ** network.counting.count_power, topics.double().numpy()
         return beta * ((x / (theta @ beta.T)).T @ theta)
 
     def observed(network, documents):

@@ -14,7 +14,7 @@ import torch
 from scipy.special import digamma
 
 import topicloom as tl
-from batches import sparse_batch
+from batches import dense_of, sparse_batch
 from topicloom.models import inference
 from topicloom.nn import mean_field
 from topicloom.nn.execution import mkl_threads, one_thread
@@ -84,7 +84,7 @@ def test_sums_of_rows_are_products_with_the_counts():
         torch.tensor([0, 3, 1, 6, 6]), torch.rand(5, generator=generator), torch.tensor([0, 2, 2, 4, 5]), 7
     )
     words, documents = torch.rand(7, 3, generator=generator), torch.rand(4, 3, generator=generator)
-    dense = counts.to_dense()  # (4, 7), with an empty document
+    dense = dense_of(counts)  # (4, 7), with an empty document
     torch.testing.assert_close(counts.times(counts.values, words), dense @ words)
     torch.testing.assert_close(counts.transposed_times(counts.values, documents), dense.mT @ documents)
 
@@ -101,8 +101,8 @@ def test_columns_follow_the_current_words_of_the_model():
 def test_documents_can_be_taken_from_counts():
     counts = SparseCounts(torch.tensor([0, 3, 1, 6, 6]), torch.arange(1.0, 6.0), torch.tensor([0, 2, 2, 4, 5]), 7)
     rows = torch.tensor([3, 1, 0])
-    assert torch.equal(counts.take(rows).to_dense(), counts.to_dense()[rows])
-    assert counts.take(rows[:0]).to_dense().shape == (0, 7)
+    assert torch.equal(dense_of(counts.take(rows)), dense_of(counts)[rows])
+    assert dense_of(counts.take(rows[:0])).shape == (0, 7)
 
 
 def test_the_series_is_that_of_digamma():

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from safetensors.torch import load_file, save_file
 
-from batches import CPU
+from batches import CPU, dense_of
 from planted import found_shares
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
@@ -112,7 +112,7 @@ def test_the_commonest_word_is_given_in_half_the_documents(divided):
     batch = BatchReader.of(COMMON, 64, CPU).sample(300)
     with torch.inference_mode():
         given = divided.network_.background_division(batch).given
-    has_word, is_given = (counts.to_dense()[:, 0] > 0 for counts in (batch.counts, given))
+    has_word, is_given = (dense_of(counts)[:, 0] > 0 for counts in (batch.counts, given))
     assert has_word.sum() > 250
     assert 0.35 < is_given.sum() / has_word.sum() < 0.65
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfTransformer
 
 import topicloom as tl
-from batches import sparse_batch
+from batches import dense_of, sparse_batch
 from topicloom import BATM, ETM, GMNTM, GSM, NVDM, NVLDA, WLDA, Corpus, DirichletVAE, Loom, ProdLDA, load
 from topicloom.errors import SettingError
 from topicloom.models.neural import NeuralTopicModel
@@ -185,18 +185,18 @@ def started(kind, **settings):
 def test_weights_are_those_of_scikit_learn():
     counts, idf = batch().counts, started(GSM).encoder.idf
     weighted = tfidf_counts(counts, idf)
-    np.testing.assert_allclose(weighted.to_dense(), by_scikit_learn(), rtol=1e-5)
+    np.testing.assert_allclose(dense_of(weighted), by_scikit_learn(), rtol=1e-5)
     np.testing.assert_allclose(weighted.totals, DENSE.sum(1), rtol=1e-5)
     right = torch.rand(len(DENSE), 3)
     product = weighted.transposed_times(weighted.values, right)
     np.testing.assert_allclose(product, by_scikit_learn().T @ right.numpy(), rtol=1e-4)
-    np.testing.assert_array_equal(counts.to_dense(), DENSE)
+    np.testing.assert_array_equal(dense_of(counts), DENSE)
 
 
 def test_a_document_without_words():
     corpus = Corpus.from_counts(sp.csr_array(np.array([[0, 0], [1, 2]])), ["a", "b"])
     counts = sparse_batch(corpus.counts, np.arange(2), torch.device("cpu")).counts
-    np.testing.assert_allclose(tfidf_counts(counts, torch.ones(2)).to_dense(), [[0, 0], [1, 2]])
+    np.testing.assert_allclose(dense_of(tfidf_counts(counts, torch.ones(2))), [[0, 0], [1, 2]])
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -206,7 +206,7 @@ def test_the_loss_scores_the_weighted_counts(kind, monkeypatch):
     score = network.decoder.score
 
     def watched(theta, counts, criterion):
-        seen.append(counts.to_dense())
+        seen.append(dense_of(counts))
         return score(theta, counts, criterion)
 
     monkeypatch.setattr(network.decoder, "score", watched)

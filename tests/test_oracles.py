@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from torch import nn
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
-from batches import CPU, double_batch_of, seeded, sparse_batch
+from batches import CPU, dense_of, double_batch_of, seeded, sparse_batch
 from topicloom.models import GSM, LDA
 from topicloom.nn import mean_field
 from topicloom.nn.decoders import EmbeddedTopics, FreeTopics, MixtureDecoder, MLPDecoder, ProductDecoder, column_softmax
@@ -58,9 +58,9 @@ def both_ways(request, monkeypatch):
 def test_sparse_products(x):
     batch = double_batch_of(x.numpy())
     values = uniform(len(batch.values), seed=1)
-    s = batch.with_values(values).to_dense()
+    s = dense_of(batch.with_values(values))
     left, right = uniform(len(x), N_TOPICS, seed=2), uniform(N_WORDS, N_TOPICS, seed=3)
-    torch.testing.assert_close(batch.to_dense(), x)
+    torch.testing.assert_close(dense_of(batch), x)
     torch.testing.assert_close(batch.totals, x.sum(1))
     torch.testing.assert_close(batch.sum_by_document(values), s.sum(1))
     torch.testing.assert_close(batch.times(values, right), s @ right)
@@ -216,7 +216,7 @@ def test_encoder_inputs_are_scikit_learns(kind, reference):
     model = GSM(2, epochs=1, device="cpu", random_state=0).fit(COUNTS)
     batch = double_batch_of(COUNTS)
     values = encoder_values(batch, kind, model.word_statistics().idf)
-    np.testing.assert_allclose(batch.with_values(values).to_dense(), reference(COUNTS), rtol=1e-6)
+    np.testing.assert_allclose(dense_of(batch.with_values(values)), reference(COUNTS), rtol=1e-6)
 
 
 # Distributions.

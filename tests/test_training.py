@@ -17,7 +17,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 import topicloom
-from batches import CPU
+from batches import CPU, dense_of
 from topicloom.corpus import Corpus
 from topicloom.datasets import synthetic_lda
 from topicloom.display import progress_bar
@@ -140,7 +140,7 @@ def test_the_order_is_the_seeds():
 
 def test_batches_hold_the_counts():
     counts = sparse.random_array((11, 7), density=0.4, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
-    batches = [batch.counts.to_dense() for batch in BatchReader(counts, 4, CPU)]
+    batches = [dense_of(batch.counts) for batch in BatchReader(counts, 4, CPU)]
     np.testing.assert_array_equal(torch.cat(batches), counts.toarray())
     assert list(BatchReader(counts[:0], 4, CPU)) == []
 

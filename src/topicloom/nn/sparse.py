@@ -51,8 +51,8 @@ class SparseCounts:
 
     >>> import torch
     >>> counts = SparseCounts(torch.tensor([0, 3, 1]), torch.tensor([2.0, 1.0, 1.0]), torch.tensor([0, 2, 3]), 5)
-    >>> counts.totals, counts.to_dense().shape
-    (tensor([3., 1.]), torch.Size([2, 5]))
+    >>> counts.totals, counts.n_docs
+    (tensor([3., 1.]), 2)
     """
 
     indices: Tensor
@@ -118,11 +118,6 @@ class SparseCounts:
                 0, self.documents, values
             )
         return torch.segment_reduce(values, "sum", offsets=self.offsets, initial=0)
-
-    def to_dense(self) -> Tensor:
-        """Return the counts as a dense tensor (B, V). Use it for single batches only."""
-        dense = torch.zeros(self.n_docs, self.n_words, dtype=self.values.dtype, device=self.device)
-        return dense.index_put_((self.documents, self.indices), self.values)
 
     def at_counts(self, dense: Tensor) -> Tensor:
         """Return the elements of a tensor (B, V) at the non-zeros, (N,)."""
