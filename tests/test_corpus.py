@@ -139,6 +139,20 @@ def test_chinese_texts_in_which_words_are_not_found_well(texts, says, caplog):
     assert all(says in message for message in found)
 
 
+def test_texts_in_simplified_and_traditional_chinese_get_a_warning(caplog):
+    pytest.importorskip("rjieba", reason="needs rjieba, of the extra zh")
+    simplified = ["这个国家的经济发展", "电影时间", "学会开车", "买书问题", "长江两岸"] * 40
+    traditional = ["這個國家的經濟發展", "電影時間", "學會開車", "買書問題", "長江兩岸"]
+    for n, part in ((1, None), (3, "7"), (40, "50")):  # after the texts by which the language is recognised
+        caplog.clear()
+        Corpus.from_texts(simplified + traditional * n, language="zh", **OPEN)
+        found = [message for message in caplog.messages if "traditional" in message]
+        expected = (
+            part and f"about {part} % of the texts are in traditional Chinese and the others in simplified Chinese"
+        )
+        assert [message.split(",")[0] for message in found] == [expected] * bool(part)
+
+
 def test_a_dictionary_of_traditional_words_is_trusted(tmp_path, caplog):
     pytest.importorskip("jieba", reason="needs jieba, of the extra zh")
     (tmp_path / "own.txt").write_text("經濟發展\n", encoding="utf-8")

@@ -45,6 +45,7 @@ from ..text.recognition import (
     mixture,
     other_language,
     recognise,
+    two_scripts,
     unsplit,
 )
 from ..text.strings import ArrayWriter, TextWriter, is_utf8, require_utf8, write_array
@@ -493,6 +494,8 @@ def build(
         stored = writer.finish() if keep_texts else None
     if isinstance(tokenizer, Tokenizer) and len(shares := language_shares(sample.texts)) > 1:
         logger.warning("%s", mixture(shares))
+    if isinstance(tokenizer, Tokenizer) and tokenizer.language == "zh" and (said := two_scripts(sample.texts)):
+        logger.warning("%s", said)
     if said := duplicates.remark(copies, ids.n_docs, drop_duplicates):
         logger.info("%s", said)
     if isinstance(tokenizer, Tokenizer) and len(whole.texts) >= boilerplate.FEWEST:

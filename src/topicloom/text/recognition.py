@@ -366,8 +366,26 @@ def unsplit(language: str, sample: Iterable[str]) -> str | None:
 
 def is_traditional(sample: Iterable[str]) -> bool:
     """Whether texts are in traditional Chinese rather than simplified Chinese."""
-    text = " ".join(entry[:_SAMPLE_CHARACTERS] for entry in sample)
-    return sum(map(_TRADITIONAL.__contains__, text)) > sum(map(_SIMPLIFIED.__contains__, text))
+    return _traditional_lead(" ".join(entry[:_SAMPLE_CHARACTERS] for entry in sample)) > 0
+
+
+def two_scripts(sample: Iterable[str]) -> str | None:
+    """Return a sentence about texts of which some are in traditional and others in simplified Chinese."""
+    leads = [_traditional_lead(text[:_SAMPLE_CHARACTERS]) for text in sample]
+    n_traditional, n_simplified = sum(lead > 0 for lead in leads), sum(lead < 0 for lead in leads)
+    n_known = n_traditional + n_simplified
+    if min(n_traditional, n_simplified) < max(_FEW_TEXTS, _LEAST_PART * n_known):
+        return None
+    return (
+        f"about {100 * n_traditional / n_known:.0f} % of the texts are in traditional Chinese and the others in "
+        "simplified Chinese, so that one word is two words of the vocabulary, and topics follow the characters; "
+        "convert all texts to simplified Chinese first, for example with OpenCC"
+    )
+
+
+def _traditional_lead(text: str) -> int:
+    """Return how many more characters of a text are traditional than simplified."""
+    return sum(map(_TRADITIONAL.__contains__, text)) - sum(map(_SIMPLIFIED.__contains__, text))
 
 
 def is_spaced_out(sample: Iterable[str]) -> bool:
