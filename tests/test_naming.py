@@ -146,7 +146,7 @@ def test_a_naming_function_that_fails_once_spoils_no_others(topics, caplog):
     assert sorted(name for k, name in enumerate(named.names) if k != bank) == ["a name", "a name (2)"]
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"1 of 3 topics could not be named and keep their names ({bank}); the first error was "
+        f"1 of 3 topics could not be named and keeps its name ({bank}); the first error was "
         "RuntimeError: the server is busy"
     )
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from ..errors import InputError, MissingExtraError, SettingError
-from ..messages import brief, type_with_article
+from ..messages import brief, counted, type_with_article
 from ..settings import import_named, is_allowed, require_whole
 from .boilerplate import Remover, length_of_run
 from .folding import folding, unseen
@@ -1149,13 +1149,13 @@ def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None
     known = _listed(tokenizer.language)
     lists = [
         (
-            "`stop_words`: %d of %d words are never removed, because the tokenizer does not give them as one word, "
+            "`stop_words`: %d of %s %s never removed, because the tokenizer does not give %s as one word, "
             "such as %s; give the words that it gives",
             [word for word in stop_words if word not in known],
             Tokenizer.model_validate(cut | {"min_length": 1, "keep_numbers": True}),
         ),
         (
-            "`user_dictionary`: %d of %d words are never found, because the tokenizer does not give them as one word, "
+            "`user_dictionary`: %d of %s %s never found, because the tokenizer does not give %s as one word, "
             "such as %s. Each line is a word; its frequency and its tag may follow, after blanks",
             [entry[1] for entry in map(_ENTRY.fullmatch, tokenizer.user_dictionary) if entry],
             Tokenizer.model_validate(cut),
@@ -1168,7 +1168,8 @@ def _warn_of_lost_words(tokenizer: Tokenizer, stop_words: Iterable[str]) -> None
             examples = [
                 f"{word!r} ({', '.join(map(repr, tokens)) or 'no word'})" for word, tokens in lost[:_MOST_NAMED]
             ]
-            logger.warning(message, len(lost), len(words), ", ".join(examples))
+            verb, pronoun = ("is", "it") if len(lost) == 1 else ("are", "them")
+            logger.warning(message, len(lost), counted(len(words), "word"), verb, pronoun, ", ".join(examples))
 
 
 def _folded_entry(word: str, language: str) -> str:

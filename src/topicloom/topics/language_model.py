@@ -443,9 +443,13 @@ def warn_of_failures(failed: Mapping[int, str], n_all: int) -> None:
     if len(failed) == n_all:
         raise InputError(reason)
     logger.warning(
-        "%s of %s topics got no usable answer and keep their names (%s); the first error was: %.400s",
-        len(failed), n_all, first_numbers(sorted(failed)), reason,
-    )  # fmt: skip
+        "%s of %s got no usable answer and %s (%s); the first error was: %.400s",
+        len(failed),
+        counted(n_all, "topic"),
+        "keeps its name" if len(failed) == 1 else "keep their names",
+        first_numbers(sorted(failed)),
+        reason,
+    )
 
 
 def first_reason(reasons: Iterable[str]) -> str:

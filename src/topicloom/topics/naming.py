@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, SettingError
+from ..messages import counted
 from ..ranking import NAME_CANDIDATES, NAME_WORDS, distinct_words
 from ..text.tokenizing import Fold, token_spans
 from .edits import checked_name
@@ -147,9 +148,10 @@ def names_by_function(
             reason = reason or " ".join(f"{type(error).__name__}: {error}".split())
     if failed:
         logger.warning(
-            "%s of %s topics could not be named and keep their names (%s); the first error was %.300s",
+            "%s of %s could not be named and %s (%s); the first error was %.300s",
             len(failed),
-            len(topics),
+            counted(len(topics), "topic"),
+            "keeps its name" if len(failed) == 1 else "keep their names",
             first_numbers(failed),
             reason,
         )
