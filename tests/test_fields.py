@@ -245,6 +245,52 @@ def test_a_column_of_lists_gives_vectors():
         Corpus.from_frame(frame, vectors="w", **OPEN)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda torch: torch.tensor(VECTORS, requires_grad=True),
+        lambda torch: torch.tensor(VECTORS).bfloat16(),
+        lambda torch: [torch.tensor(row, requires_grad=True) for row in VECTORS],
+        lambda torch: [torch.tensor(row).bfloat16() for row in VECTORS],
+        lambda torch: pytest.importorskip("pandas").Series(list(VECTORS)),
+    ],
+)
+def test_tensors_and_columns_of_arrays_are_vectors(made):
+    found = Fields.of(4, vectors=made(pytest.importorskip("torch"))).vectors
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, VECTORS)  # bfloat16 holds whole numbers up to 256
+
+
+def test_tensors_without_numbers_are_refused():
+    torch = pytest.importorskip("torch")
+    for tensor in (torch.tensor(VECTORS).to_sparse(), torch.tensor(VECTORS, device="meta")):
+        with pytest.raises(InputError, match=r"`vectors` cannot be read; give an \(n_docs, E\) array"):
+            Fields.of(4, vectors=tensor)
+
+
+def test_times_are_no_vectors():
+    for given in (np.zeros((4, 3), "M8[D]"), np.ones((4, 3), "m8[s]"), VECTORS + 1j):
+        with pytest.raises(InputError, match="`vectors` cannot be read"):
+            Fields.of(4, vectors=given)
+
+
+def test_what_a_mask_hides_is_missing():
+    def hidden(values: list) -> np.ma.MaskedArray:
+        return np.ma.array(values, mask=[False, True, False])
+
+    found = Fields.of(
+        3, ids=hidden([7, 8, 9]), labels=hidden(["a", "b", "c"]), covariates={"price": hidden([1.5, 2.5, 3.5])},
+        timestamps=hidden(np.array(["2001", "2002", "2003"], "M8[Y]")),
+    )  # fmt: skip
+    assert (list(found.ids), list(found.labels)) == (["7", "", "9"], ["a", "", "c"])
+    assert np.isnat(found.times).tolist() == np.isnan(found.covariates["price"]).tolist() == [False, True, False]
+    for given in ({"vectors": np.ma.masked_greater(VECTORS, 10)}, {"vectors": np.ma.masked_equal(np.eye(4), 1)}):
+        with pytest.raises(InputError, match=r"vector of document [03] contains a number that is not finite"):
+            Fields.of(4, **given)
+    with pytest.raises(InputError, match="the count in row 1, column 0 is nan"):
+        Corpus.from_counts(np.ma.masked_equal([[1, 2], [3, 4]], 3))
+
+
 def test_no_other_thing_is_a_frame():
     with pytest.raises(InputError, match="list cannot be read"):
         Corpus.from_frame([1, 2])

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 import topicloom as tl
@@ -107,6 +108,21 @@ def test_vectors_are_rounded_and_not_lost(tmp_path):
         with pytest.raises(InputError, match=r"row 1 of .* contains") as found:
             read_document_vectors(tmp_path / "v.npy")
         assert fault in str(found.value) or "not finite" in fault
+
+
+def test_vectors_of_extreme_lengths_are_refused(tmp_path):
+    """In float32, the square of 1e20 overflows, and PyTorch's normalize divides by 1e-12 or more."""
+    rows = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, 0.0]])
+    for scale in (2.0**-39, 2.0**62):
+        found = tl.Corpus.from_texts(TEXTS, **OPEN, vectors=rows * scale).vectors
+        np.testing.assert_array_equal(torch.nn.functional.normalize(torch.tensor(found), dim=1), np.float32(rows))
+    for scale in (2.0**-41, 2.0**64):
+        assert not np.allclose(torch.nn.functional.normalize(torch.tensor(np.float32(rows * scale)), dim=1), rows)
+        with pytest.raises(InputError, match=r"vector of document 0 has the length .*; scale the vectors, for example"):
+            tl.Corpus.from_texts(TEXTS, **OPEN, vectors=rows * scale)
+        np.save(tmp_path / "v.npy", np.float32(rows[::-1] * scale))
+        with pytest.raises(InputError, match=r"row 1 of .*v.npy has the length"):
+            read_document_vectors(tmp_path / "v.npy")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..messages import brief, counted
 from ..metrics.cooccurrence import Vocabulary, words_by_column
 from ..text.counting import Counts, refuse_line_breaks
-from ..text.strings import RowNumbers, pieces
+from ..text.strings import RowNumbers, pieces, unmasked
 from .building import index_type
 from .fields import as_float32, is_missing
 from .frames import refuse_bags
@@ -48,7 +48,7 @@ def checked_counts(counts: Any, fractional: bool) -> Counts:
     if not sparse.issparse(counts):
         refuse_bags(counts)
         try:
-            counts = np.asarray(counts)
+            counts = np.asarray(unmasked(counts))
         except (TypeError, ValueError, RuntimeError):  # lists of several lengths, or a tensor that NumPy cannot read
             raise no_matrix(counts) from None
     if counts.ndim != 2 or 0 in counts.shape:

@@ -18,7 +18,17 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..messages import brief, counted
 from ..text import TextEncoder
-from ..text.strings import RowNumbers, StoredTexts, Strings, TextWriter, is_utf8, pieces, plain_string, require_utf8
+from ..text.strings import (
+    RowNumbers,
+    StoredTexts,
+    Strings,
+    TextWriter,
+    is_utf8,
+    numeric_array,
+    pieces,
+    plain_string,
+    require_utf8,
+)
 from .dates import TimeReader, Times
 
 logger = logging.getLogger("topicloom")
@@ -53,6 +63,8 @@ def is_missing(value: Any) -> bool:
 def values_of(name: str, column: Any) -> Iterable[Any]:
     """Return a column. That of a PyTorch tensor has numbers, because str() of its elements is tensor(3).
 
+    What NumPy's mask hides is None.
+
     Args:
         name: what the column is, for messages.
         column: one value for each document.
@@ -69,6 +81,9 @@ def values_of(name: str, column: Any) -> Iterable[Any]:
         raise InputError(f"{name} is a set, which has no order; {advice}")
     if getattr(column, "ndim", 1) != 1:
         raise InputError(f"{name} has shape {tuple(getattr(column, 'shape', ()))}; {advice}")
+    if isinstance(column, np.ma.MaskedArray) and column.mask.any():
+        pairs = zip(column.data, np.ma.getmaskarray(column), strict=True)
+        return [None if is_hidden else value for value, is_hidden in pairs]
     return column.tolist() if hasattr(column, "tolist") and hasattr(column, "requires_grad") else column
 
 
@@ -730,18 +745,12 @@ def _labels(values: Iterable[Any]) -> Sequence[str]:
 
 def _vectors(values: Any) -> Vectors:
     try:
-        given = np.asarray(values)
-        if given.dtype.kind == "c":
-            raise ValueError("a number has an imaginary part")
-        given = given if given.dtype.kind in "biuf" else np.asarray(values, np.float64)
-    except (TypeError, ValueError, OverflowError):
+        given = numeric_array(values)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise InputError(_no_vectors(values)) from None
     if given.ndim != 2 or not given.shape[1]:
         raise InputError(f"`vectors` has shape {given.shape}; give an (n_docs, E) array")
-    if not all(np.isfinite(part).all() for part in pieces(given)):
-        row = int((~np.isfinite(given)).any(1).argmax())
-        raise InputError(f"the vector of document {row} contains a number that is not finite; replace it")
-    stored = stored_vectors(given, lambda row: f"the vector of document {row}")
+    stored = document_vectors(given, lambda row: f"the vector of document {row}")
     zero = np.concatenate([np.zeros(0, np.bool_), *(~part.any(axis=1) for part in pieces(stored))])
     if zero.any():
         logger.warning(
@@ -759,7 +768,7 @@ def _no_vectors(values: Any) -> str:
     def size_of(row: Any) -> int | None:
         try:
             array = np.array(row, object)
-        except ValueError:  # of arrays of several shapes
+        except (ValueError, TypeError, RuntimeError):  # of arrays of several shapes, or a tensor without values
             return None
         return array.size if array.ndim == 1 else None
 
@@ -773,26 +782,54 @@ def _no_vectors(values: Any) -> str:
 
 
 def stored_vectors(given: npt.NDArray[Any], name: Callable[[int], str]) -> Vectors:
-    """Return finite vectors as float32; those of this type, and of float16, are returned as they are.
+    """Return vectors as float32; those of this type, and of float16, are returned as they are.
 
     Args:
         given: (n, E) numbers.
         name: says what a row is, for messages.
 
     Raises:
-        InputError: a number overflows or underflows.
+        InputError: a number is not finite, overflows or underflows.
     """
-    if given.dtype in (np.float16, np.float32):
-        return given
-    stored = np.empty(given.shape, np.float32)
+    is_kept = given.dtype in (np.float16, np.float32)
+    stored = given if is_kept else np.empty(given.shape, np.float32)
     first = 0
     for part in pieces(given):
-        stored[first : first + len(part)], is_bad = as_float32(part)
+        finite = np.isfinite(part).all(axis=1)
+        if not finite.all():
+            row = first + int(finite.argmin())
+            raise InputError(f"{name(row)} contains a number that is not finite; replace it")
+        if not is_kept:
+            stored[first : first + len(part)], is_bad = as_float32(part)
+            if is_bad.any():
+                row, column = (int(place) for place in np.argwhere(is_bad)[0])
+                raise InputError(
+                    f"{name(first + row)} contains {part[row, column]:g}, which 32-bit floating point cannot hold; "
+                    "scale the vectors"
+                )
+        first += len(part)
+    return stored
+
+
+_SHORTEST, _LONGEST = 1e-12, 1e19  # beyond them, scaling to length 1 in float32 gives another length, or zeros
+
+
+def document_vectors(given: npt.NDArray[Any], name: Callable[[int], str]) -> Vectors:
+    """Return vectors of documents as `stored_vectors` does.
+
+    Raises:
+        InputError: a number cannot be stored, or a vector is too long or too short for models, which scale it.
+    """
+    stored = stored_vectors(given, name)
+    first = 0
+    for part in pieces(stored):
+        lengths = np.sqrt(np.einsum("nd,nd->n", part, part, dtype=np.float64))
+        is_bad = (lengths > _LONGEST) | ((lengths > 0) & (lengths < _SHORTEST))
         if is_bad.any():
-            row, column = (int(place) for place in np.argwhere(is_bad)[0])
+            row = int(is_bad.argmax())
             raise InputError(
-                f"{name(first + row)} contains {part[row, column]:g}, which 32-bit floating point cannot hold; scale "
-                "the vectors"
+                f"{name(first + row)} has the length {lengths[row]:g}, and models compare vectors of lengths from "
+                f"{_SHORTEST:g} to {_LONGEST:g}; scale the vectors, for example to length 1"
             )
         first += len(part)
     return stored

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..corpus.fields import Vectors, stored_vectors
+from ..corpus.fields import Vectors, document_vectors
 from ..errors import InputError
 from ..text.strings import pieces
 
@@ -63,14 +63,7 @@ def read_document_vectors(path: str | Path) -> Vectors:
         raise InputError(f"{file} has an array of shape {array.shape}; save one row of numbers for each document")
     if array.dtype.kind not in "fiu":
         raise InputError(f"{file} has an array of type {array.dtype}; save numbers")
-    first = 0
-    for part in pieces(array):
-        finite = np.isfinite(part).all(axis=1)
-        if not finite.all():
-            row = first + int(finite.argmin())
-            raise InputError(f"row {row} of {file} contains a number that is not finite; replace it")
-        first += len(part)
-    return stored_vectors(array, lambda row: f"row {row} of {file}")
+    return document_vectors(array, lambda row: f"row {row} of {file}")
 
 
 def _array_of(file: Path) -> Any:

@@ -31,7 +31,7 @@ from ..messages import counted
 from ..settings import require_seed, require_whole
 from ..text import AnyTokenizer, Pretokenized, make_tokenizer
 from ..text.counting import Text
-from ..text.strings import is_utf8, normalise
+from ..text.strings import is_utf8, normalise, numeric_array
 
 logger = logging.getLogger("topicloom")
 
@@ -71,14 +71,11 @@ class WordVectors:
 
     def __init__(self, words: Iterable[str], vectors: npt.ArrayLike) -> None:
         self.words = tuple(words)
-        given = _as_numbers(vectors)
+        given = numeric_array(vectors)
         if given.ndim != 2 or not given.size or len(given) != len(self.words):
             raise InputError(
                 f"{len(self.words)} words cannot have vectors of shape {given.shape}; give one row for each word"
             )
-        if not np.isfinite(given).all():
-            worst = int((~np.isfinite(given)).any(1).argmax())
-            raise InputError(f"the vector of {self.words[worst]!r} contains a number that is not finite; correct it")
         stored = stored_vectors(given, lambda row: f"the vector of {self.words[row]!r}")
         self.vectors: Floats = stored.astype(np.float32, copy=stored is given)
         self._places = {word: place for place, word in enumerate(self.words)}
@@ -719,18 +716,12 @@ def as_word_vectors(
     return WordVectors([word for word, _ in kept], rows)
 
 
-def _as_numbers(vectors: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return vectors as an array of their own type, or of float64 if this is no type of numbers."""
-    given = np.asarray(vectors)
-    return given if given.dtype.kind in "biuf" else np.asarray(vectors, np.float64)
-
-
 def _row(word: Any, vector: Any, size: int | None) -> npt.NDArray[Any]:
     """Return a vector as (L,) numbers, L being `size` where it is known."""
     if not isinstance(word, str):
         raise InputError(f"the words of word vectors should be strings; {word!r} is of type {type(word).__name__}")
     try:
-        row = _as_numbers(vector)
+        row = numeric_array(vector)
     except (TypeError, ValueError):
         raise InputError(f"the vector of {word!r} does not consist of numbers; correct it") from None
     if row.ndim != 1 or len(row) != (len(row) if size is None else size):

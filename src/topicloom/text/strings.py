@@ -229,6 +229,39 @@ def pieces(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
         release(array)
 
 
+def unmasked(given: Any) -> Any:
+    """Return NaN in place of the numbers that a mask hides. Without the mask, NumPy would show what is behind it."""
+    if not isinstance(given, np.ma.MaskedArray) or not given.mask.any():
+        return given
+    return np.where(given.mask, np.nan, given.data)
+
+
+def numeric_array(given: Any) -> npt.NDArray[Any]:
+    """Return numbers as an array of their own type, or of float64 if this is no type of numbers.
+
+    They may be a tensor, also on a GPU, with a gradient or of bfloat16; or a sequence or a column of arrays or tensors.
+    What a mask hides is NaN.
+
+    Raises:
+        TypeError, ValueError, OverflowError, RuntimeError: they are no numbers, or their rows differ in length.
+    """
+    if hasattr(given, "detach"):
+        tensor = given.detach().cpu()
+        try:
+            found: npt.NDArray[Any] = tensor.numpy()
+        except TypeError:  # NumPy has no bfloat16
+            found = tensor.float().numpy()
+        return found
+    if isinstance(given, list | tuple) and any(hasattr(each, "detach") for each in given):
+        given = [numeric_array(each) for each in given]
+    found = np.asarray(unmasked(given))
+    if found.dtype.kind == "O" and found.ndim == 1:  # such as a column whose cells are arrays
+        found = np.array([numeric_array(each) for each in found])
+    if found.dtype.kind in "cmM" or (found.dtype.kind == "O" and found.ndim == 0):
+        raise TypeError(f"{type(given).__name__} of {found.dtype} is no array of real numbers")
+    return found if found.dtype.kind in "biuf" else np.asarray(found, np.float64)
+
+
 # Many strings in one UTF-8 file. The offsets at which they begin let each be read from disk alone.
 
 

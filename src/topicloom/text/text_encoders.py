@@ -29,7 +29,7 @@ from ..messages import brief, counted
 from ..settings import import_named, is_allowed
 from .recognition import detect_language
 from .services import RequestRefusedError, Service, is_address
-from .strings import replace_surrogates
+from .strings import numeric_array, replace_surrogates
 from .vector_cache import Half, VectorCache, keys_of
 
 logger = logging.getLogger("topicloom")
@@ -386,12 +386,8 @@ def _called(source: _Source, texts: list[str], size: int | None = None) -> npt.N
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"the encoder {source.name} failed: {reason:.300}") from error
     try:
-        if hasattr(found, "detach"):  # a tensor, perhaps on a GPU
-            found = found.detach().cpu().float().numpy()
-        vectors = np.asarray(found)
-        if vectors.dtype.kind not in "fiu":
-            vectors = np.asarray([np.asarray(each, np.float64) for each in found])
-    except (TypeError, ValueError, OverflowError):
+        vectors = numeric_array([*found] if isinstance(found, Iterator) else found)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise InputError(
             f"the encoder {source.name} returned {brief(found)}; it should return (n, d) numbers, a row for each text"
         ) from None
