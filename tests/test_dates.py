@@ -229,6 +229,31 @@ def test_spellings(written, moment):
     assert one(written) == dt.datetime(*moment)
 
 
+def test_cst_is_a_zone_in_mail_alone():
+    """Central time of America by RFC 5322; on a computer in China, `date` and Java write the time there with CST."""
+    for mail in ("Sat, 1 May 2021 10:00:00 CST", "1 May 2021 10:00 CST", "1 May 21 10:00:00 CST"):
+        assert one(mail) == dt.datetime(2021, 5, 1, 16)
+    for written in (
+        "Sat May  1 10:00:00 CST 2021",
+        "2021-05-01 10:00 CST",
+        "2021年5月1日 10:00 cst",
+        "13/5/2021 10:00 CST",
+    ):
+        with pytest.raises(InputError, match=r"zone CST is -06:00 in America and \+08:00 in China; write the offset"):
+            one(written)
+    assert one("Sat May  1 10:00:00 CDT 2021") == dt.datetime(2021, 5, 1, 15)
+
+
+@pytest.mark.parametrize("kind", [int, str, float])
+def test_hours_are_no_seconds(kind):
+    for written in ("2024050110", "1999123123", "2000010100"):
+        with pytest.raises(InputError, match="to the hour or seconds since 1970; give `date_format`, such as %Y%m%d%H"):
+            one(kind(written))
+        assert parse_times([written], date_format="%Y%m%d%H")[0].item() == dt.datetime.strptime(written, "%Y%m%d%H")
+    for seconds in (2024050124, 2024053210, 1899123123, 1893456000):  # no hour
+        assert one(kind(seconds)) == dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
+
+
 @pytest.mark.parametrize(
     "written",
     [

@@ -25,6 +25,7 @@ UNIT = "datetime64[us]"
 FIRST_YEAR, LAST_YEAR = 100, 3000
 _YEARS_AS_NUMBERS = range(1000, 3001)  # 1998 is a year
 _DAYS_AS_NUMBERS = range(1000_01_01, 3000_12_32)  # 19980215 is a day
+_HOURS_AS_NUMBERS = range(1900_01_01_00, 2100_01_01_00)  # 1998021510
 _MINUTES_AS_NUMBERS = range(1000_01_01_00_00, 3000_12_31_24_00)  # 199802151030
 _SECONDS_AS_NUMBERS = range(1000_01_01_00_00_00, 3000_12_31_24_00_00)  # 19980215103000
 # Seconds since 1970 from March 1973 to the end of 2099, and as many before 1970. Up to this size, the numbers of
@@ -49,7 +50,8 @@ _CLOCK = r"""
     (?P<hour>\d{1,2})(?P<colon>[:.])(?P<minute>\d{2})(?:(?P=colon)(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?
     (?:\ ?(?P<half>[ap])\.?m\.?)?
 """
-# RFC 5322 gives the zones of North America one meaning each. Other abbreviations have several, and are refused.
+# RFC 5322 gives the zones of North America one meaning each. Other abbreviations have several, and are refused; so
+# is CST where the date is not one of e-mail.
 _ZONES = {
     "z": 0, "utc": 0, "gmt": 0, "ut": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8,
     "pdt": -7,
@@ -77,6 +79,8 @@ _PATTERNS = (
 )
 # An e-mail's 5 Apr 93 23:13:18 GMT
 _MAIL = _pattern(rf"{_WEEKDAY}{_DAY}[-\ ]{_MONTH}[-\ ](?P<year>\d{{2}})\ {_CLOCK}\ {_ZONE}")
+_OF_MAIL = (_PATTERNS[2], _MAIL)
+_CST = "whose zone CST is -06:00 in America and +08:00 in China; write the offset"  # as `date` and Java write both
 # 31/12/2024, 12/31/2024, 31.12.2024
 _DAY_OR_MONTH = _pattern(rf"(?P<first>\d{{1,2}})(?P<gap>[-/.])(?P<next>\d{{1,2}})(?P=gap)(?P<year>\d{{4}}){_TIME}")
 _SHORT_YEAR = re.compile(r"\d{1,2}([-/.])\d{1,2}\1\d{2}(?:\D.*)?")
@@ -335,6 +339,8 @@ def _from_text(text: str) -> datetime | _DayOrMonth | None:
     for pattern in (*_PATTERNS, _MAIL):
         if found := pattern.fullmatch(text):
             parts = found.groupdict()
+            if (parts.get("zone") or "").lower() == "cst" and pattern not in _OF_MAIL:
+                raise _Refused(_CST)
             year = _full_year(parts["year"])
             month = _MONTHS[parts["name"].lower()] if "name" in parts else _number(parts["month"], 1)
             day = _number(parts.get("day"), 1)
@@ -343,6 +349,8 @@ def _from_text(text: str) -> datetime | _DayOrMonth | None:
             return _at(datetime(year, month, day), parts)
     if found := _DAY_OR_MONTH.fullmatch(text):
         parts = found.groupdict()
+        if (parts.get("zone") or "").lower() == "cst":
+            raise _Refused(_CST)
         year, first, second = int(parts["year"]), int(parts["first"]), int(parts["next"])
         return _DayOrMonth(_time_or_none(year, second, first, parts), _time_or_none(year, first, second, parts))
     if _SHORT_YEAR.fullmatch(text):
@@ -415,10 +423,12 @@ def _from_number(number: Any) -> datetime:
             return datetime.strptime(str(whole), "%Y%m%d")
         if whole in _SECONDS_AS_NUMBERS:
             return datetime.strptime(str(whole), "%Y%m%d%H%M%S")
-        if whole in _MINUTES_AS_NUMBERS and _is_minute(whole):
-            raise _Refused(
-                "which may be a time to the minute or milliseconds since 1970; give `date_format`, such as %Y%m%d%H%M"
-            )
+        for numbers, written, may_be in (
+            (_HOURS_AS_NUMBERS, "%Y%m%d%H", "a time to the hour or seconds"),
+            (_MINUTES_AS_NUMBERS, "%Y%m%d%H%M", "a time to the minute or milliseconds"),
+        ):
+            if whole in numbers and _is_written(whole, written):
+                raise _Refused(f"which may be {may_be} since 1970; give `date_format`, such as {written}")
     for per_second in _PER_SECOND:
         if _LEAST_SECONDS * per_second <= abs(exact) < _MOST_SECONDS * per_second:
             rounding = ROUND_HALF_EVEN if isinstance(number, float | np.floating) else ROUND_FLOOR
@@ -427,9 +437,9 @@ def _from_number(number: Any) -> datetime:
     raise ValueError
 
 
-def _is_minute(number: int) -> bool:
+def _is_written(number: int, written: str) -> bool:
     try:
-        datetime.strptime(str(number), "%Y%m%d%H%M")
+        datetime.strptime(str(number), written)
     except ValueError:
         return False
     return True
