@@ -274,6 +274,17 @@ def test_times_are_no_vectors():
             Fields.of(4, vectors=given)
 
 
+def test_null_of_arrow_is_missing():
+    arrow = pytest.importorskip("pyarrow")
+    words, numbers = arrow.array(["a", None, "c"]), arrow.chunked_array([[1, None], [3]])
+    days = arrow.array([datetime.date(2021, 5, 3), None, datetime.date(2022, 5, 3)])
+    found = Fields.of(3, ids=numbers, labels=words, timestamps=days, covariates={"word": words, "number": numbers})
+    assert (list(found.ids), list(found.labels)) == (["1", "", "3"], ["a", "", "c"])
+    assert list(found.covariates["word"]) == ["a", None, "c"]
+    np.testing.assert_array_equal(found.covariates["number"], [1, np.nan, 3])
+    np.testing.assert_array_equal(found.times, np.array(["2021-05-03", "NaT", "2022-05-03"], "M8[us]"))
+
+
 def test_what_a_mask_hides_is_missing():
     def hidden(values: list) -> np.ma.MaskedArray:
         return np.ma.array(values, mask=[False, True, False])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from os import PathLike
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import Any, SupportsIndex, TypeAlias, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -60,10 +60,15 @@ def is_missing(value: Any) -> bool:
         return False
 
 
+def is_arrow_column(X: Any) -> bool:
+    """Return whether X is a column of an Arrow table, which is neither a list nor an array."""
+    return hasattr(X, "to_pylist") and hasattr(X, "null_count")
+
+
 def values_of(name: str, column: Any) -> Iterable[Any]:
     """Return a column. That of a PyTorch tensor has numbers, because str() of its elements is tensor(3).
 
-    What NumPy's mask hides is None.
+    What NumPy's mask hides is None, and so is a missing value of Arrow.
 
     Args:
         name: what the column is, for messages.
@@ -81,6 +86,8 @@ def values_of(name: str, column: Any) -> Iterable[Any]:
         raise InputError(f"{name} is a set, which has no order; {advice}")
     if getattr(column, "ndim", 1) != 1:
         raise InputError(f"{name} has shape {tuple(getattr(column, 'shape', ()))}; {advice}")
+    if is_arrow_column(column):
+        return list(cast(Any, column).to_pylist())
     if isinstance(column, np.ma.MaskedArray) and column.mask.any():
         pairs = zip(column.data, np.ma.getmaskarray(column), strict=True)
         return [None if is_hidden else value for value, is_hidden in pairs]

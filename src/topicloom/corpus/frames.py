@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ..errors import InputError, SettingError
 from ..messages import brief, nearest
-from .fields import is_missing
+from .fields import is_arrow_column, is_missing
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,6 @@ def is_frame(X: Any) -> bool:
     """Return whether X is a table with named columns, of any library."""
     kind = type(X)  # whose attributes compute nothing, as those of a lazy frame do
     return hasattr(kind, "columns") and (hasattr(kind, "dtypes") or hasattr(kind, "schema"))
-
-
-def is_arrow_column(X: Any) -> bool:
-    """Return whether X is a column of an Arrow table, which is neither a list nor an array."""
-    return hasattr(X, "to_pylist") and hasattr(X, "null_count")
 
 
 def texts_of(texts: Iterable[Any]) -> Iterable[Any]:

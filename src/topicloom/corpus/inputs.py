@@ -25,8 +25,8 @@ from ..text.pieces import PARENT
 from ..text.reading import Source, documents_in
 from .corpus import Corpus
 from .dates import TimeReader
-from .fields import Categories, FieldKind, Fields, as_number, covariate_like, read_times
-from .frames import column_names, is_arrow_column, is_frame, is_numeric, read_frame, refuse_bags, texts_of
+from .fields import Categories, FieldKind, Fields, as_number, covariate_like, is_arrow_column, read_times
+from .frames import column_names, is_frame, is_numeric, read_frame, refuse_bags, texts_of
 
 # The division of a corpus into documents for training, for validation and for testing.
 
