@@ -244,6 +244,7 @@ def test_encodings(write):
         ("a.txt", "x", {"format": "xml"}, r"`format='xml'` is not known; did you mean eml"),
         ("a.csv", "body,n\nx,1\n", {}, "a.csv has no column 'text'; its columns are body, n; name .* by `text`"),
         ("a.csv", "text,n,text\nx,1,y\n", {}, "a.csv has 2 columns 'text'; rename all but the one to read"),
+        ("a.csv", "text,id,id\nx,1,2\n", {}, "a.csv has 2 columns 'id'; rename all but the one to read"),
         ("a.csv", "text , n\nx,1\n", {}, r"no column 'text'; .* by `text`, with its blanks \('text '\)"),
         (
             "a.csv",
@@ -401,6 +402,22 @@ def test_excel(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"a.xlsx cannot be read as xlsx: .*; save it again as .xlsx or .csv$"):
             texts(path)
+
+
+def test_escapes_of_excel_are_characters(tmp_path):
+    """The file is written by hand, as Excel writes a cell with a carriage return, and one with the text _x000D_."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["text", "id"])
+    book.active.append(["one_x000D_\ntwo", "a_x005F_x000D_b"])
+    book.active.append(["max_x and _x00_ and _xD83D_ and _x0000_", "_x4E2D__x6587_"])
+    book.save(path)
+    assert list(read(path)) == [
+        Document("one\r\ntwo", "a_x000D_b"), Document("max_x and _x00_ and _xD83D_ and  ", "中文")
+    ]  # fmt: skip
+    corpus = tl.Corpus.from_file(path, language="en", min_df=1, max_df=1.0)
+    assert "x000d" not in " ".join(corpus.vocabulary)
 
 
 def test_further_worksheets_are_mentioned_once(tmp_path, caplog):

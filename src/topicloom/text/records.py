@@ -715,7 +715,9 @@ def resolve_columns(
 
     def resolve(role: str, name: str | None) -> str | None:
         if name is None:
-            return role if role in present else None
+            if role not in present:
+                return None
+            name = role
         if present.count(name) > 1:
             raise InputError(f"{where} has {present.count(name)} columns {name!r}; rename all but the one to read")
         if name in present:

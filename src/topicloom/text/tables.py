@@ -35,6 +35,8 @@ _ESCAPE = "\\"
 _SAMPLE_LINES = 20  # by which the delimiter is recognised
 _MORE_LINES, _MORE_CHARACTERS = 1_000, 1_000_000  # by which quotation marks and escapes are recognised
 _CODE_FORMAT = re.compile("0{2,}")  # of whole numbers with zeros before them
+# Excel writes a carriage return in a cell as _x000D_, and _x000D_ itself as _x005F_x000D_ (ECMA-376, 22.9.2.19).
+_ESCAPED_CHARACTER = re.compile("_x([0-9A-Fa-f]{4})_")
 _ROWS_AT_ONCE = 200  # records that are read before the first of them is passed on
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
 _ADVICE = {
@@ -519,4 +521,12 @@ def _cell(cell: Any) -> str:
         return format(value, f"0{len(cell.number_format)}")  # a code such as 01067 is a number that is shown so
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         value = value.date()  # Excel has no dates without a time
+    if isinstance(value, str) and "_x" in value:
+        return _ESCAPED_CHARACTER.sub(_character, value)
     return "" if value is None else as_string(value) or ""
+
+
+def _character(escape: re.Match[str]) -> str:
+    """Return the character of an escape; half of a surrogate pair is no character, and its escape stays."""
+    code = int(escape[1], 16)
+    return escape[0] if 0xD800 <= code < 0xE000 else chr(code).replace("\0", " ")
