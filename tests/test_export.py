@@ -9,6 +9,7 @@ import json
 import math
 import re
 import sys
+import zipfile
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,6 +24,7 @@ import scipy.sparse as sp
 import topicloom as tl
 from topicloom.corpus import Corpus
 from topicloom.errors import InputError, MissingExtraError, SettingError
+from topicloom.text import read
 from topicloom.topics.export import document_coordinates, pyldavis_data, unique_names
 from topicloom.topics.hierarchy import distributional_vectors, free_names, nearest_of
 from topicloom.topics.table import Table, describe, write_documents, write_topics
@@ -505,6 +507,25 @@ def test_a_text_that_looks_like_a_formula_stays_a_text(tmp_path):
     Table({"text": [text, "plain"], "n": [1, 2]}).save(tmp_path / "t.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").active
     assert [(cell.value, cell.data_type) for cell in sheet[2]] == [(text, "s"), (1, "n")]
+
+
+def test_all_characters_come_back_from_excel(tmp_path, caplog):
+    """XML has no control characters, and openpyxl drops some and raises ValueError at others; Excel escapes all."""
+    pytest.importorskip("openpyxl")
+    texts = ["a\x08b\x00", "\x0b\x0c\x1f", "\ufffe\uffff", "a_x0041_b", "_x005F_x0041_", "max_x_x12", "👍", "\x1b[31m"]
+    Table({"text": texts}).save(tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as book:
+        xml = "".join(book.read(name).decode() for name in book.namelist() if name.endswith(".xml"))
+    assert "a_x0008_b_x0000_" in xml
+    assert "a_x005F_x0041_b" in xml
+    assert "max_x_x12" in xml
+    assert [each.text for each in read(tmp_path / "t.xlsx")] == [text.replace("\0", " ") for text in texts]
+    assert not caplog.messages
+    Table({"text": ["x" * 32_767, "y" * 32_768]}).save(tmp_path / "t.xlsx")
+    assert [len(each.text) for each in read(tmp_path / "t.xlsx")] == [32_767, 32_767]
+    assert caplog.messages == [
+        "1 text is cut after 32,767 characters, the most that a cell of Excel holds; write .csv or .jsonl to have all"
+    ]
 
 
 def printed(named: bool = False, language: str = "en") -> tl.Topics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import math
 import re
 from collections import Counter
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
     from ..corpus.fields import Covariate
     from .document_topics import DocumentTopics
 
+logger = logging.getLogger("topicloom")
+
 OUTLIER = 0.05  # a document whose `fit` is lower fits no topic
 BOM = "\ufeff"  # at the beginning of a file, by which Excel recognises UTF-8
 # Spreadsheets take a field that begins so for a formula, and some of its functions send data or start programs. The
 # full-width characters are taken for the others in East Asian settings.
 _FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@＝＋－＠]")
+# What XML has no characters for, and what Excel would read as one of their escapes (ECMA-376, 22.9.2.19).
+_NOT_IN_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_MOST_OF_A_CELL = 32_767  # characters
 _LONG_CELL = 60  # characters; a longer cell is broken into lines in LaTeX
 _WIDE_TABLE, _VERY_WIDE_TABLE = 60, 75  # characters of the columns of a LaTeX table; wider ones are set in small type
 _ROWS_OF_A_PAGE = 40  # a longer LaTeX table goes on over pages
@@ -295,21 +301,30 @@ class Table:
         try:
             from openpyxl import Workbook
             from openpyxl.cell import WriteOnlyCell
-            from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
         except ImportError:
             raise MissingExtraError.of("an .xlsx file", "openpyxl", "io") from None
         book = Workbook(write_only=True)
         sheet = book.create_sheet("topics")
 
+        n_cut = 0
+
         def cell(value: Any) -> Any:
+            nonlocal n_cut
             if not isinstance(value, list | str):
                 return value
-            written = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", as_text(value)))
+            text = _NOT_IN_EXCEL.sub(lambda found: f"_x{ord(found[0]):04X}_", as_text(value))
+            n_cut += len(text) > _MOST_OF_A_CELL
+            written = WriteOnlyCell(sheet, text[:_MOST_OF_A_CELL])
             written.data_type = "s"  # a text that begins with "=" is no formula, which Excel would run
             return written
 
         for row in ([*self.columns], *(row.values() for row in self.to_dicts())):
             sheet.append([cell(value) for value in row])
+        if n_cut:
+            logger.warning(
+                "%s cut after %s characters, the most that a cell of Excel holds; write .csv or .jsonl to have all",
+                f"{counted(n_cut, 'text')} {'is' if n_cut == 1 else 'are'}", f"{_MOST_OF_A_CELL:,}",
+            )  # fmt: skip
         whole = io.BytesIO()  # on a full disk, openpyxl would leave an open archive, which ends in a traceback
         book.save(whole)
         path.write_bytes(whole.getbuffer())
