@@ -420,6 +420,29 @@ def test_escapes_of_excel_are_characters(tmp_path):
     assert "x000d" not in " ".join(corpus.vocabulary)
 
 
+@pytest.mark.parametrize(
+    ("record", "options", "says"),
+    [
+        ({"label": ["x", "y"]}, {"label": "label.0"}, r"'label' is \['x', 'y'\], not one value; .*, such as 'label.0'"),
+        ({"id": {"$oid": "5f"}}, {"id": "id.$oid"}, r"'id' is \{'\$oid': '5f'\}, not one value; .* as 'id.\$oid'"),
+        ({"when": {"$date": "2024"}}, {"timestamp": "when.$date"}, r"line 1: 'when' is .* as 'when.\$date'"),
+        ({"tags": [["x"]]}, {"covariates": ["tags.0.0"]}, r"'tags' is .* as 'tags.0.0'"),
+    ],
+)
+def test_lists_and_objects_are_no_values(write, record, options, says):
+    """They became Python's own spelling of them."""
+    path = write("a.jsonl", json.dumps({"text": "a"} | record) + "\n")
+    (role, column), name = next(iter(options.items())), next(iter(record))
+    with pytest.raises(InputError, match=says):
+        list(read(path, **{role: [name] if role == "covariates" else name}))
+    [found] = read(path, **options)
+    inside = (found.covariates or {}).get(column[0]) if role == "covariates" else getattr(found, role)
+    assert inside == {"label": "x", "id": "5f", "timestamp": "2024", "covariates": "x"}[role]
+    path = write("b.jsonl", json.dumps({"text": "a", name: type(record[name])()}) + "\n")
+    [found] = read(path, **{role: [name] if role == "covariates" else name})
+    assert ((found.covariates or {}).get(name) if role == "covariates" else getattr(found, role)) is None
+
+
 def test_further_worksheets_are_mentioned_once(tmp_path, caplog):
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "a.xlsx"

@@ -753,6 +753,12 @@ def _document(record: Mapping[str, Any], columns: Columns, where: str) -> Docume
     text = "" if record[columns.text] is None else record[columns.text]  # a missing text keeps its row
     if not isinstance(text, str):
         raise InputError(f"{where}: {columns.text!r} is {reprlib.repr(text)}, not a string; correct it")
+    for name in (*columns.of_documents(), *columns.covariates):
+        if name is not None and isinstance(record[name], list | tuple | dict) and record[name]:
+            raise InputError(
+                f"{where}: {name!r} is {reprlib.repr(record[name])}, not one value; name what is inside, such as "
+                f"{brief(next(iter(paths_of({name: record[name]}))))}"
+            )
     id, label, timestamp = (None if name is None else record[name] for name in columns.of_documents())
     id, label = (value.written if isinstance(value, _Decimal) else as_string(value) for value in (id, label))
     covariates = {name: as_string(record[name]) for name in columns.covariates} if columns.covariates else None
@@ -760,8 +766,8 @@ def _document(record: Mapping[str, Any], columns: Columns, where: str) -> Docume
 
 
 def as_string(value: Any) -> str | None:
-    """Return an id, label or time as a string; None where it is missing or NaN."""
-    if value is None or value != value:
+    """Return an id, label or time as a string; None where it is missing, NaN or an empty list or object."""
+    if value is None or value != value or (isinstance(value, list | tuple | dict) and not value):
         return None
     if isinstance(value, bytes):  # some programs write strings to Parquet so; a lone surrogate is refused later
         return value.decode("utf-8", "surrogateescape")
