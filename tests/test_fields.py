@@ -423,6 +423,13 @@ def test_bytes_are_no_strings(given):
         Fields.of(2, **given)
 
 
+@pytest.mark.parametrize("value", [["a", "b"], ("a",), {"a": 1}, np.array(["a"]), {"a"}])
+def test_lists_are_no_strings(value):
+    for name in ("ids", "labels"):
+        with pytest.raises(InputError, match=rf"the {name[:-1]} of document 1 is .*, which is not one value; give a"):
+            Fields.of(2, **{name: ["a", value]})
+
+
 def test_decimals_are_numbers():
     prices = [Decimal("1.50"), None, Decimal("2.25")]
     found = Fields.of(3, covariates={"price": prices}).covariates["price"]

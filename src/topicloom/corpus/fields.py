@@ -733,11 +733,14 @@ def _as_strings(what: str, column: Iterable[Any]) -> list[str]:
         column: the values.
 
     Raises:
-        InputError: a value is bytes, or a string contains a lone surrogate; the message names its row.
+        InputError: a value is bytes or a list, or a string contains a lone surrogate; the message names its row.
     """
     column = list(column)
     if (row := next((row for row, value in enumerate(column) if isinstance(value, bytes)), None)) is not None:
         raise InputError(f"{what} of document {row} is {brief(column[row])}, which is bytes; decode it to a string")
+    several = (list, tuple, set, dict, np.ndarray)
+    if (row := next((row for row, value in enumerate(column) if isinstance(value, several)), None)) is not None:
+        raise InputError(f"{what} of document {row} is {brief(column[row])}, which is not one value; give a string")
     strings = ["" if is_missing(value) else plain_string(value) for value in column]
     if is_utf8("".join(strings)):
         return strings
