@@ -439,6 +439,30 @@ def test_emails_with_odd_encodings_are_read(tmp_path, charset):
     assert texts(tmp_path / "a.eml") == ["caf\ufffd\n"]
 
 
+def test_emails_in_another_encoding_are_not_read_unsaid(tmp_path, caplog):
+    whole = "Subject: 股市上涨\nFrom: 张三 <a@x.cn>\n\n今天天气很好\n".encode("gbk")
+    path = tmp_path / "a.eml"
+    path.write_bytes(whole)
+    assert next(read(path, label="subject", encoding="gb18030")).text == "今天天气很好\n"
+    assert next(read(path, label="subject", encoding="gb18030")).label == "股市上涨"
+    assert texts(path, errors="replace") == ["今天天气很好\n".encode("gbk").decode("utf-8", "replace")]
+    assert not caplog.messages
+    assert "\ufffd" in texts(path)[0]
+    (tmp_path / "a.mbox").write_bytes(b"".join(b"From a@x.cn Fri Feb 02 10:30:00 2024\n" + whole + b"\n" for _ in "12"))
+    assert len(texts(tmp_path / "a.mbox")) == 2
+    says = "bytes that are not in the named encoding, or in UTF-8 where none is named; they become \ufffd"
+    assert [message.split("; give")[0] for message in caplog.messages] == [
+        f"{path} has {says}", f"2 e-mails of {tmp_path / 'a.mbox'} have {says}"
+    ]  # fmt: skip
+
+
+def test_a_blank_plain_part_gives_way_to_html(tmp_path):
+    (tmp_path / "a.eml").write_bytes(bytes(mail("x", "\n \n", "<p>Tea at 5</p>")))
+    assert texts(tmp_path / "a.eml") == ["Tea at 5"]
+    (tmp_path / "a.eml").write_bytes(bytes(mail("x", "\n", "<p></p>")))
+    assert texts(tmp_path / "a.eml") == [""]
+
+
 def test_emails_with_a_damaged_type_are_read(tmp_path):
     (tmp_path / "a.eml").write_bytes(b"Subject: x\nContent-Type: text/=?=0name@;attachment*0*\n\nThe cat\n")
     assert texts(tmp_path / "a.eml") == ["The cat\n"]

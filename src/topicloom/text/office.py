@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from typing import IO, Any
 
 from ..errors import InputError, MissingExtraError
+from ..messages import counted
 from .records import MOST_CHARACTERS, Document, Input, Layout, document_of, faults_named, opened, too_long, unreadable
 
 logger = logging.getLogger("topicloom")
@@ -144,18 +145,33 @@ def read_eml(given: Input, layout: Layout) -> Iterator[Document]:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise InputError(f"{given.name} has more than {MOST_BYTES:,} bytes, too many for an e-mail; check the file")
-    record = _mail(data, given)
+    record, is_whole = _mail(data, given)
     if not {"subject", "from", "date", "received"} & record.keys() and not record["text"].strip():
         raise InputError(f"{given.name} is no e-mail; give a file with the headers and the text of one")
+    if not is_whole:
+        _warn_of_bytes(f"{given.name} has", given)
     yield document_of(_fields(given) | record, given, layout)
 
 
 def read_mbox(given: Input, layout: Layout) -> Iterator[Document]:
     """Read the e-mails of an mbox, one after another."""
     stem = given.place.get("file", "mail").removesuffix(".gz").removesuffix(".mbox")
+    n_damaged = 0
     for number, data in enumerate(_mails(given), 1):
-        record = _fields(given) | _mail(data, given) | {"id": f"{stem}#{number}"}
-        yield document_of(record, given, layout)
+        found, is_whole = _mail(data, given)
+        n_damaged += not is_whole
+        yield document_of(_fields(given) | found | {"id": f"{stem}#{number}"}, given, layout)
+    if n_damaged:
+        _warn_of_bytes(f"{counted(n_damaged, 'e-mail')} of {given.name} {'has' if n_damaged == 1 else 'have'}", given)
+
+
+def _warn_of_bytes(who: str, given: Input) -> None:
+    if given.errors == "strict":
+        logger.warning(
+            '%s bytes that are not in the named encoding, or in UTF-8 where none is named; they become \ufffd; give '
+            '`encoding`, such as `encoding="gb18030"`, or `errors="replace"` to read them so without this warning',
+            who,
+        )  # fmt: skip
 
 
 def _mails(given: Input) -> Iterator[bytes]:
@@ -184,8 +200,9 @@ def _mails(given: Input) -> Iterator[bytes]:
         yield b"".join(lines)
 
 
-def _mail(data: bytes, given: Input) -> dict[str, Any]:
-    """Return the fields of an e-mail. What it does not have is left out."""
+def _mail(data: bytes, given: Input) -> tuple[dict[str, Any], bool]:
+    """Return the fields of an e-mail, and whether all could be decoded. What it does not have is left out."""
+    data, is_whole = _with_utf8_headers(data, given)
     message: Message
     try:
         message = message_from_bytes(data, policy=_POLICY)
@@ -201,7 +218,26 @@ def _mail(data: bytes, given: Input) -> dict[str, Any]:
             found[header] = " ".join(str(value).split())
     if "date" in found:
         found["timestamp"] = _iso(found["date"])
-    return found | {"text": _body(message, data, given)}
+    text, is_decoded = _body(message, data, given)
+    return found | {"text": text}, is_whole and is_decoded
+
+
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\Z")
+
+
+def _with_utf8_headers(data: bytes, given: Input) -> tuple[bytes, bool]:
+    """Return an e-mail whose headers are in ASCII or UTF-8, and whether they could be decoded.
+
+    Programs of the past wrote other encodings there, without saying which.
+    """
+    end = _END_OF_HEADERS.search(data)
+    head = data[: end.start() if end else None]
+    for encoding in ("utf-8", given.encoding):
+        try:
+            return head.decode(encoding).encode() + data[len(head) :], True
+        except ValueError:
+            continue
+    return data, False
 
 
 def _iso(date: str) -> str:
@@ -212,38 +248,53 @@ def _iso(date: str) -> str:
         return date
 
 
-def _body(message: Message, data: bytes, given: Input) -> str:
-    """Return the text of an e-mail: the plain parts, or the HTML where there is no plain text."""
-    part: Message | None
-    try:
-        part = message.get_body(("plain", "html")) if isinstance(message, EmailMessage) else None
-    except Exception:  # as above
-        part = None
-    if part is None:
+def _body(message: Message, data: bytes, given: Input) -> tuple[str, bool]:
+    """Return the text of an e-mail, that of its HTML where there is no plain text, and whether it could be decoded."""
+    is_whole = True
+    for part in _bodies(message, data):
+        payload = part.get_payload(decode=True)
+        raw = payload if isinstance(payload, bytes) else b""
+        text, is_whole = _decoded(raw, part.get_content_charset(), given)
+        text = text_of_html(text) if part.get_content_subtype() == "html" else text
+        if text.strip():
+            return text, is_whole
+    return "", is_whole
+
+
+def _bodies(message: Message, data: bytes) -> Iterator[Message]:
+    """Yield the part with the plain text and that with the HTML, or else the first part that is a text."""
+    found = False
+    for kind in ("plain", "html"):
+        try:
+            part = message.get_body((kind,)) if isinstance(message, EmailMessage) else None
+        except Exception:  # of headers, as above
+            continue
+        if part is not None:
+            found = True
+            yield part
+    if not found:
         parts = message_from_bytes(data).walk()
-        part = next((each for each in parts if each.get_content_maintype() == "text" and not each.get_filename()), None)
-    if part is None:
-        return ""
-    payload = part.get_payload(decode=True)
-    text = _decoded(payload if isinstance(payload, bytes) else b"", part.get_content_charset(), given)
-    return text_of_html(text) if part.get_content_subtype() == "html" else text
+        yield from (each for each in parts if each.get_content_maintype() == "text" and not each.get_filename())
 
 
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-1": "cp1252"}
 
 
-def _decoded(data: bytes, charset: str | None, given: Input) -> str:
-    """Decode a text in the encoding that it names, or else in that of the file, or else with what can be read."""
+def _decoded(data: bytes, charset: str | None, given: Input) -> tuple[str, bool]:
+    """Return a text in the encoding that it names, or else in that of the file, and whether it could be decoded.
+
+    Otherwise, it is what can be read.
+    """
     named = _WIDER.get((charset or "").lower(), charset)
     for encoding in dict.fromkeys([named or "utf-8", given.encoding, "utf-8"]):
         try:
-            return data.decode(encoding).replace("\r\n", "\n")
+            return data.decode(encoding).replace("\r\n", "\n"), True
         except (LookupError, ValueError):  # an encoding that is not known, or bytes that it does not have
             continue
     try:
-        return data.decode(named or "utf-8", "replace").replace("\r\n", "\n")
+        return data.decode(named or "utf-8", "replace").replace("\r\n", "\n"), False
     except (LookupError, ValueError):
-        return data.decode("utf-8", "replace").replace("\r\n", "\n")
+        return data.decode("utf-8", "replace").replace("\r\n", "\n"), False
 
 
 _BLOCKS = {

@@ -61,7 +61,9 @@ def parquet(case: Case) -> int:
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError):
         return 0
     rows = table.to_pylist()
-    texts_only = all(isinstance(row["text"], str | None) for row in rows)
+    texts_only = all(isinstance(row["text"], str | None) for row in rows) and not any(
+        value and isinstance(value, list | dict) for row in rows for value in row.values()
+    )
     try:
         found = list(read(path))
     except InputError as error:
