@@ -512,6 +512,16 @@ def test_a_model_that_reads_no_vectors_encodes_nothing():
     assert (len(own.calls), model.reads_vectors, model.encoder_.size) == (n_calls, False, 15)
 
 
+@pytest.mark.parametrize("given", [{"vectors": np.ones((3, 15))}, {"encoder": by_words}])
+def test_vectors_that_change_nothing_are_mentioned_once(caplog, given):
+    model = tl.GSM(n_topics=2, epochs=1, random_state=0).fit(DOCUMENTS)
+    caplog.clear()
+    for _ in "12":
+        np.testing.assert_array_equal(model.infer(NEW, **given).theta, model.transform(NEW))
+    says = "the model infers topics from words alone, so the given vectors or encoder change nothing"
+    assert [message for message in caplog.messages if "vectors" in message] == [says]
+
+
 # Encoders and their copies
 
 

@@ -133,6 +133,21 @@ def test_documents_that_a_run_has_are_left_out(place):
     assert tl.update(place / "run", june, keep_repeated=True).n_documents == 40
 
 
+def test_vectors_for_a_run_without_them_are_not_dropped_unsaid(place, caplog, monkeypatch):
+    june = write_month(place / "june.csv", 6, ["market"])
+    np.save(place / "june.npy", np.eye(40, 3) + 1)
+    (place / "lengths.py").write_text("def encode(texts):\n    return [[len(text), 1] for text in texts]\n")
+    monkeypatch.syspath_prepend(str(place))
+    for option, says in (
+        (("--vectors", place / "june.npy"), "only the new documents have vectors, so the run keeps none"),
+        (("--encoder", "lengths:encode"), "so the given vectors or encoder change nothing"),
+    ):
+        caplog.clear()
+        call("update", place / "run", june, *option, "--out", place / option[0][2:])
+        assert sum(says in message for message in caplog.messages) == 1
+        assert tl.Corpus.load(place / option[0][2:] / "documents").vectors is None
+
+
 def test_options_named_for_an_update_replace_those_of_the_training(place):
     june = write_month(place / "june.csv", 6, ["weather"])
     june.write_text(june.read_text(encoding="utf-8").replace("body", "text", 1), encoding="utf-8")

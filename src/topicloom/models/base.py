@@ -117,6 +117,7 @@ _SUSPECTS = (
 _columns_of: WeakKeyDictionary[TopicNetwork, tuple[list[str], dict[str, int]]] = WeakKeyDictionary()
 # Networks for which a warning has said that documents have no vectors.
 _warned_of: WeakSet[TopicNetwork] = WeakSet()
+WORDS_ALONE = "the model infers topics from words alone, so the given vectors or encoder change nothing"
 
 Model = TypeVar("Model", bound="TopicModel")
 Given = ParamSpec("Given")
@@ -1340,6 +1341,10 @@ class TopicModel(
             if corpus.encoder is not None:
                 corpus.encoder.require_same(known, "the training documents")
         network: TopicNetwork | None = vars(self).get("network_")  # None during training
+        if (vectors is not None or encoder is not None) and not self.reads_vectors and network not in _warned_of:
+            logger.warning("%s", WORDS_ALONE)
+            if network is not None:
+                _warned_of.add(network)
         return corpus if words_only or network is None else self.read_by(network, corpus)
 
     def read_by(self, network: TopicNetwork, corpus: Corpus) -> Corpus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,11 @@ from ..topics.saved import (
 )
 from ..training.batches import choose_device
 from . import imported_model, model_class
-from .base import TopicModel
+from .base import WORDS_ALONE, TopicModel
 from .editing import restored_edits, trained_part
 from .saving import COUNTS
+
+logger = logging.getLogger("topicloom")
 
 
 @usual_device()
@@ -76,6 +79,8 @@ def load(
     model = read_whole([place / CONFIG, place / "model" / CONFIG], lambda: _load(place, tokenizer, device, allowed))
     if encoder is not None:
         model.origin.encoder_ = model.encoder_ = model.accepted_encoder(encoder)
+        if "vectors" not in model.origin.fields_:
+            logger.warning("%s", WORDS_ALONE)
     return model
 
 

@@ -405,7 +405,8 @@ def _with_fields_of(old: Corpus, new: Corpus) -> Corpus:
     fields = new.fields
     if old.texts is None:
         fields = replace(fields, texts=None)
-    if old.vectors is None:
+    if old.vectors is None and new.vectors is not None:
+        logger.warning("only the new documents have vectors, so the run keeps none, and topics are inferred from words")
         fields = replace(fields, vectors=None, encoder=None)
     new = replace(new, fields=fields)
     if old.vectors is None or new.vectors is not None:
