@@ -10,8 +10,10 @@ import io
 import json
 import os
 import random
+import re
 import sys
 import threading
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -402,6 +404,32 @@ def test_excel(tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"a.xlsx cannot be read as xlsx: .*; save it again as .xlsx or .csv$"):
             texts(path)
+
+
+def test_formulas_without_values_are_mentioned(tmp_path, caplog, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    for row in (["text", "n"], ["cat", 1], ['=A2&" and dog"', 2]):
+        book.active.append(row)
+    book.save(path)
+    for at_once in (1 << 20, 7):
+        monkeypatch.setattr(tables, "_XML_AT_ONCE", at_once)
+        caplog.clear()
+        assert next(read(path)).text == "cat"
+        assert not caplog.messages
+        assert texts(path) == ["cat", ""]
+        assert "a.xlsx: the formula in cell A3 has no value" in caplog.text
+    whole = {}
+    with zipfile.ZipFile(path) as archive:  # what Excel adds when it saves the file
+        for name in archive.namelist():
+            whole[name] = re.sub(b"<v></v>|<v ?/>", b"<v>cat and dog</v>", archive.read(name))
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in whole.items():
+            archive.writestr(name, data.replace(b'<c r="A3">', b'<c r="A3" t="str">'))
+    caplog.clear()
+    assert texts(path) == ["cat", "cat and dog"]
+    assert not caplog.messages
 
 
 def test_escapes_of_excel_are_characters(tmp_path):

@@ -37,6 +37,12 @@ _MORE_LINES, _MORE_CHARACTERS = 1_000, 1_000_000  # by which quotation marks and
 _CODE_FORMAT = re.compile("0{2,}")  # of whole numbers with zeros before them
 # Excel writes a carriage return in a cell as _x000D_, and _x000D_ itself as _x005F_x000D_ (ECMA-376, 22.9.2.19).
 _ESCAPED_CHARACTER = re.compile("_x([0-9A-Fa-f]{4})_")
+# A cell of a worksheet with a formula, and without a value or with an empty one.
+_NOT_COMPUTED = re.compile(
+    rb"""<(?:\w+:)?c\ r="([A-Z]+[0-9]+)"[^>]*>\s*<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)\s*
+    (?:<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>""", re.VERBOSE,
+)  # fmt: skip
+_XML_AT_ONCE, _LONGEST_FORMULA = 1 << 20, 1 << 16  # bytes
 _ROWS_AT_ONCE = 200  # records that are read before the first of them is passed on
 _MANY_LINES = 1_000  # a record of more lines is worth a warning
 _ADVICE = {
@@ -98,16 +104,34 @@ def _of_workbook(sheets: Sequence[Any], given: Input, layout: Layout) -> Iterato
             raise
         raise error.advising(_others(sheets, sheet, layout)) from None
     if first is None:
+        _warn_of_formulas(sheet, given)
         if len(sheets) == 1:
             return
         raise InputError(f"{where.name} contains no documents; {_others(sheets, sheet, layout)}")
     yield first
     yield from documents
-    if len(sheets) > 1 and layout.sheet is None:  # after the rows, so that a look at the first one does not say it, too
+    # Warnings come after the rows, so that a look at the first one does not give them, too.
+    _warn_of_formulas(sheet, given)
+    if len(sheets) > 1 and layout.sheet is None:
         logger.warning(
             "%s has %d worksheets, and only the first one, %s, is read; `sheet` chooses another one",
             given.name, len(sheets), brief(sheet.title),
         )  # fmt: skip
+
+
+def _warn_of_formulas(sheet: Any, given: Input) -> None:
+    """Warn of the first cell whose formula has no value. openpyxl reads it as an empty one."""
+    before = b""
+    with sheet._get_source() as file:
+        while part := file.read(_XML_AT_ONCE):
+            if found := _NOT_COMPUTED.search(before + part):
+                logger.warning(
+                    "%s: the formula in cell %s has no value, because the program that wrote the file computes none; "
+                    "such cells are read as empty ones; open the file in Excel or LibreOffice, and save it",
+                    given.name, str(found[1], "ascii"),
+                )  # fmt: skip
+                return
+            before = (before + part)[-_LONGEST_FORMULA:]
 
 
 def _chosen_sheet(sheets: Sequence[Any], given: Input, name: str | None) -> Any:
