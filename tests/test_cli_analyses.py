@@ -237,7 +237,7 @@ def test_words_go_into_a_paper(folder, tmp_path):
     assert r"\label{tab:w}" in text
     shown(*command, "--out", tmp_path / "a.md", "--table-language", "zh")
     caption, _, head, *_ = (tmp_path / "a.md").read_text(encoding="utf-8").splitlines()
-    assert caption.startswith("Table: 3 个主题各自的前 10 个主题词")
+    assert caption.startswith("Table: 3 个主题各自的前 10 个代表词")
     assert head == "| 主题 | 排名 | 词 | 概率（%） |"
 
 

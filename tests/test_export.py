@@ -573,7 +573,7 @@ def test_topics_go_into_a_paper():
 def test_a_chinese_table_says_how_it_is_compiled():
     text = printed(language="zh").publication_table(table_language="zh").to_latex()
     assert "ctex" in text.splitlines()[1]
-    assert latex_rows(text)[0] == ["主题", "主题词", r"占比（\%）", "NPMI"]
+    assert latex_rows(text)[0] == ["主题", "代表词", r"占比（\%）", "NPMI"]
     assert r"\caption{24 篇文档的主题。" in text
     with pytest.raises(SettingError, match="`table_language='fr'`"):
         printed().publication_table(table_language="fr")

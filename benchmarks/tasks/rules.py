@@ -473,6 +473,6 @@ TASKS = [
         "page", "A page to send to a colleague", "发给同事的网页", "one file that loads nothing from elsewhere", offline
     ),
     Task("paper", "A table of topics for a paper", "论文里的主题表", "a LaTeX table with 20 topics", latex),
-    Task("picture", "A picture of the top words", "关键词的图", "a PNG, SVG or PDF file", drawn),
+    Task("picture", "A picture of the top words", "代表词的图", "a PNG, SVG or PDF file", drawn),
     Task("service", "Answer over HTTP", "通过 HTTP 回答", "a topic for a text", answers),
 ]

@@ -15,7 +15,7 @@ const unclear = { en: "read the topics with the lowest shares first, and try oth
 // In the order in which they are advised on.
 const LIMITS: [string, Limits][] = [
   ["active_topics", { good: 0.95, weak: 0.8, ofTopics: true, what: { en: ["nearly all topics are in use", "topics are unused"], zh: ["几乎所有主题都有文档", "有主题未被使用"] }, advice: { en: "train with fewer topics", zh: "减少主题数重新训练" } }],
-  ["duplicate_topics", { good: 0, weak: 1, what: { en: ["no two topics have the same words", "topics have the same words"], zh: ["没有主题词相同的主题", "有主题的主题词相同"] }, advice: fewer }],
+  ["duplicate_topics", { good: 0, weak: 1, what: { en: ["no two topics have the same words", "topics have the same words"], zh: ["各主题的代表词互不相同", "有些主题的代表词相同"] }, advice: fewer }],
   ["topic_diversity", { good: 0.8, weak: 0.6, what: { en: ["topics share few words", "topics share many words"], zh: ["主题之间共有的词很少", "主题之间共有的词很多"] }, advice: fewer }],
   ["frequent_mass", { good: 0.3, weak: 0.5, what: { en: ["common words have little weight", "common words have much weight"], zh: ["常见词的权重小", "常见词的权重大"] }, advice: common }],
   ["document_npmi", { good: 0.1, weak: 0.03, what: { en: ["the words of a topic occur in the same documents", "the words of a topic seldom occur in the same documents"], zh: ["同一主题的词常出现在同一篇文档中", "同一主题的词很少出现在同一篇文档中"] }, advice: unclear }],

@@ -44,7 +44,7 @@ ONCE = Phrase("Measures of the topics", "主题的指标")
 ONCE_NOTE = Phrase(
     "These figures are measured on the topics, or, for coherence, on their words in {reference}. They do not depend on "
     "validation or test documents.",
-    "这些数值由主题本身算出，一致性则由主题词在{reference}中的出现情况算出，与验证文档和测试文档无关。",
+    "这些数值由主题本身算出，一致性则由代表词在{reference}中的出现情况算出，与验证文档和测试文档无关。",
 )
 TRAINING_DOCUMENTS = Phrase("the training documents", "训练文档")
 EVERY_FIT = Phrase("Every fit", "每次训练")

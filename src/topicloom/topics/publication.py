@@ -19,7 +19,7 @@ Language = Literal["en", "zh"]
 
 _DECIMALS = 2
 _HEADINGS = {
-    "topic": ("Topic", "主题"), "name": ("Name", "名称"), "words": ("Words", "主题词"),
+    "topic": ("Topic", "主题"), "name": ("Name", "名称"), "words": ("Words", "代表词"),
     "share": ("Share (%)", "占比（%）"), "coherence": ("NPMI", "NPMI"), "model": ("Model", "模型"),
     "n_topics": ("$K$", "$K$"), "measure": ("Measure", "指标"), "value": ("Value", "数值"),
     "period": ("Period", "时段"), "class": ("Class", "类别"), "documents": ("Documents", "文档数"),
@@ -30,7 +30,7 @@ _HEADINGS = {
 _TOPICS = (
     "Topics of {documents}. Share is the mean proportion of the topic in a document, and NPMI the coherence "
     "of its ten top words in the documents.",
-    "{documents}的主题。占比是主题在文档中所占比例的平均值；NPMI 是前十个主题词在文档中的一致性。",
+    "{documents}的主题。占比是主题在文档中所占比例的平均值；NPMI 是前十个代表词在文档中的一致性。",
 )
 _COMPARISON = (
     "{subject} on {documents}: {values}. {best}{once}",
@@ -77,7 +77,7 @@ _CROSS_TABLE = (
 _CORRECTIONS = {"benjamini-hochberg": "Benjamini–Hochberg", "holm": "Holm"}
 _WORDS = (
     "The {n_words} top words of {n_topics} topics, with their probability in the topic.",
-    "{n_topics} 个主题各自的前 {n_words} 个主题词，及其在主题中的概率。",
+    "{n_topics} 个主题各自的前 {n_words} 个代表词，及其在主题中的概率。",
 )
 _YES_NO = (("no", "yes"), ("否", "是"))
 _DIFFERS = {"higher": ("higher", "更高"), "lower": ("lower", "更低")}
