@@ -3,6 +3,8 @@ PYTHON ?= python3
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
 BIN = .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+# One process more than cores, because some tests wait; and most tests of a file in one process, which share its fits.
+SHARED = --numprocesses $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 5))") --dist worksteal
 
 # Python compiles a module when it is first imported, and keeps the result: pip would compile all modules, on one core.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,13 +21,13 @@ demo: setup  ## train on the documentation of your Python and show the topics
 	$(BIN)/topicloom demo
 
 test: setup  ## run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal  # a core for each process
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(SHARED)
 
 test-all: setup  ## run the slow tests too, which repeat for further models what `make test` checks for some
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" --numprocesses auto --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "" $(SHARED)
 
 test-lowest: .venv-lowest/ready  ## run the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest $(SHARED)
 
 .venv-lowest/ready: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
@@ -33,7 +35,7 @@ test-lowest: .venv-lowest/ready  ## run the tests with the lowest versions that 
 	touch $@
 
 test-newest: .venv-newest/ready  ## run the tests with the newest versions that are published (torch: of constraints.txt)
-	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest $(SHARED)
 
 .venv-newest/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-newest

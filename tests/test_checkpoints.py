@@ -562,7 +562,9 @@ def write(folder: Path, name: str, snapshot: Snapshot) -> None:
     (folder / f"{name}.json").write_text(json.dumps(snapshot.values, allow_nan=False), encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in ("BATM", "ECRTM", "NVLDA") else ()) for name in RUNS]
+)
 def test_a_run_goes_on_as_if_it_had_never_stopped(name, other_process, tmp_path):
     if name == "LDA gibbs":
         pytest.importorskip("tomotopy")

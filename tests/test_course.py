@@ -210,7 +210,12 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 python_docs = functools.cache(tl.datasets.python_docs)
 
 
-@pytest.mark.parametrize("name", ENGLISH)
+SLOW = {"05", "06", "07", "08", "09"}  # lessons that train many models
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name[:2] in SLOW else ()) for name in ENGLISH]
+)
 @pytest.mark.usefixtures("settled")
 def test_the_code_runs_and_shows_what_the_text_says(name: str) -> None:
     names: Names = {"__name__": "__main__"}

@@ -36,7 +36,11 @@ FOUND = {
         re.findall(r"<!-- test -->\n```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
     )
 }
-SNIPPETS = [pytest.param(snippet, id=place) for snippet, place in FOUND.items()]
+# Snippets of Chinese pages differ from the English ones in their texts.
+SNIPPETS = [
+    pytest.param(snippet, id=place, marks=pytest.mark.slow if "zh-CN" in place else ())
+    for snippet, place in FOUND.items()
+]
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
@@ -456,7 +460,13 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem == "figures" else ())  # draws dozens
+        for path in EXAMPLES
+    ],
+)
 def test_example_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)

@@ -110,9 +110,9 @@ def test_vectors_that_single_precision_cannot_tell_apart():
     np.testing.assert_array_equal(VectorIndex.of(vectors).neighbours(6)[0], expected)
 
 
-@pytest.fixture(params=[(1, False), (2, False), (1, True), (2, True)], ids=["1", "2", "1 rounded", "2 rounded"])
+@pytest.fixture(params=[(1, False), (2, True)], ids=["1", "2 rounded"])
 def compiled_loops(monkeypatch, request):
-    """Small tiles for the loops that large corpora use, with one thread and with two, and products of eight bits."""
+    """Small tiles for the loops that large corpora use, with one thread, and with two and products of eight bits."""
     pytest.importorskip("numba")
     n_threads, is_rounded = request.param
     monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)

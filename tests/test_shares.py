@@ -56,7 +56,7 @@ def cases(names, slow=frozenset()):
     return [pytest.param(name, marks=pytest.mark.slow if name in SIMILAR | slow else ()) for name in names]
 
 
-@pytest.mark.parametrize("name", cases(DEFAULTS, {"DirichletVAE weibull"}))
+@pytest.mark.parametrize("name", cases(DEFAULTS, {"DirichletVAE weibull", "GMNTM"}))
 def test_unequal_shares_are_found(name):
     shares, distance = found_shares(SKEWED.topics, DEFAULTS[name].fit(SKEWED.corpus), SKEWED.corpus)
     planted = SKEWED.theta.mean(0)
@@ -193,7 +193,9 @@ def test_the_discrepancy_from_a_prior_does_not_move_the_shares(make):
         assert slope(make(4, reconstruction_weight=0.0, **settings)) > 1e-3
 
 
-@pytest.mark.parametrize("name", cases((name for name in VARIATIONAL if name != "GMNTM"), {"DirichletVAE implicit"}))
+@pytest.mark.parametrize(
+    "name", cases((name for name in VARIATIONAL if name != "GMNTM"), {"DirichletVAE implicit", "DirichletVAE weibull"})
+)
 def test_only_the_default_lets_the_divergence_change(name):
     epochs = 40 if name.split()[-1] in ("implicit", "rsvi", "icdf") else 12  # their divergence changes slowly
     low, high = divergences(name, "mean", (0.1, 10.0), epochs)

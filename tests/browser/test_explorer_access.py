@@ -52,7 +52,7 @@ def settle(browser, view: str) -> None:
     time.sleep(0.4)
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_texts_fields_and_colours_have_enough_contrast(browser, page, dark):
     audit = (HERE / "contrast.js").read_text("utf-8")
     browser.open(page, dark=dark)

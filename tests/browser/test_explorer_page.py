@@ -112,7 +112,7 @@ def test_the_page_can_ask_no_host(browser, page):
         pytest.param("ETM", {"embedding_size": 8}, marks=pytest.mark.slow),
         ("DirichletVAE", {"sparsity": 0.3, "estimator": "weibull"}),
         pytest.param("ProdLDA", {"encoder_input": "l1"}, marks=pytest.mark.slow),
-        ("BATM", {"activation": "relu"}), ("edited", {}),
+        pytest.param("BATM", {"activation": "relu"}, marks=pytest.mark.slow), ("edited", {}),
     ],
 )  # fmt: skip
 def test_topics_of_a_text_are_those_of_python(browser, small, model, tmp_path, name, settings):

@@ -34,7 +34,7 @@ def url(run: Path) -> Iterator[str]:
     process.wait(20)
 
 
-@pytest.mark.parametrize("served", [False, True])
+@pytest.mark.parametrize("served", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_nothing_of_a_hostile_run_is_run(browser, run, url, served):
     browser.driver.get("about:blank")
     browser.logs()
