@@ -118,6 +118,8 @@ def compiled_loops(monkeypatch, request):
     monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
     monkeypatch.setattr(module, "TILE", 64)
     monkeypatch.setattr(module, "is_fast", lambda size: is_rounded)
+    monkeypatch.setattr(module, "_NUMBERS_OF_A_CANDIDATE", 1)
+    monkeypatch.setattr(module, "_GROUPS", 8)
     monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
 
 
@@ -162,7 +164,8 @@ def test_products_of_eight_bits_find_the_same(vectors, queries, monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
     monkeypatch.setattr(module, "TILE", 256)
-    monkeypatch.setattr(module, "_MOST_CANDIDATES", 100)
+    monkeypatch.setattr(module, "_NUMBERS_OF_A_CANDIDATE", 1000)
+    monkeypatch.setattr(module, "_GROUPS", 8)
     written = []
     write = VectorIndex._write_sorted
     monkeypatch.setattr(VectorIndex, "_write_sorted", lambda *a: [written.append(len(a[1])), write(*a)])
@@ -196,6 +199,7 @@ def test_no_products_of_eight_bits_where_all_are_similar(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setattr(module, "_FEWEST_PAIRS", 0)
     monkeypatch.setattr(module, "is_fast", lambda size: True)
+    monkeypatch.setattr(module, "_GROUPS", 8)
     monkeypatch.setattr(Selection, "__init__", pytest.fail)
     vectors = (1 + 0.01 * np.random.default_rng(0).standard_normal((1500, 64))).astype(np.float32)
     rows = module._Rows(vectors, np.arange(1500), np.linalg.norm(vectors.astype(float), axis=1))

@@ -6,9 +6,10 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ import torch
 
 from ..corpus.fields import stored_vectors
 from ..errors import InputError, SettingError
-from ..nn.execution import without_gradients
+from ..nn.execution import helper_threads, one_thread, run_on_threads, without_gradients
 from ..settings import require_whole
 from .eight_bits import RoundedRows, is_fast
 from .proximity import ProximityGraphs
@@ -39,9 +40,10 @@ _KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are kept (256
 _SEARCHED_NUMBERS = 1 << 27  # unit vectors of at most so many numbers are computed once in a search
 _FEWEST_PAIRS = 1 << 25  # pairs of a query and a document for which loading the compiled loops pays
 _PILOTS = 64  # queries that show how many candidates are needed if products have eight bits
-_MOST_CANDIDATES = 6  # times the documents wanted; with more, products of single precision are faster
-_SPARE_ABOVE = 2.2  # times as many documents as needed should exceed the estimated floor
-_RANK = 8  # of the floor in a sample: so few documents exceed it in one query of a hundred that a search is repeated
+_NUMBERS_OF_A_CANDIDATE = 1 << 15  # a candidate more costs as much as so many numbers in eight bits save
+_SPARE_ABOVE = 3  # times as many documents as needed should exceed the estimated floor
+_RANK = 7  # of the floor in a sample: so few documents exceed it in one query of a hundred that a search is repeated
+_GROUPS = 64  # groups of the sample, of which only the greatest are ranked
 _FEW = 16  # queries whose similarities with all documents are computed at once
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
@@ -239,13 +241,16 @@ class VectorIndex:
         if self.is_approximate:
             self._search_graphs(points, places, documents, wanted, n, ids, similarities)
             return
-        with without_gradients(), _single_precision():
+        with without_gradients(), _single_precision(), ExitStack() as stack:
             symmetric = points.array is documents.array and len(places) == len(documents)
             compiles = self._device.type == "cpu" and len(places) * len(documents) >= _FEWEST_PAIRS
             loop = Selection.loop() if compiles else None
             if loop is None:
                 candidates, floors = self._candidates(points, places, documents, wanted, symmetric)
             else:
+                n_helpers = torch.get_num_threads() - 1
+                stack.enter_context(one_thread())  # threads of one product would wait for each other
+                stack.enter_context(helper_threads(n_helpers))
                 is_small = documents.array.size <= _SEARCHED_NUMBERS
                 if is_small and is_fast(self.size):
                     found = self._selected_by_rounded(loop, points, places, documents, wanted, symmetric)
@@ -414,17 +419,23 @@ class VectorIndex:
         counts = sum((of_pilots.products(each) >= floor).sum(1) for each in rounded)
         assert isinstance(counts, torch.Tensor)
         m = int(1.1 * float(counts.float().quantile(0.97))) + 2
-        if m > _MOST_CANDIDATES * wanted or m * _SPARE_ABOVE * 2 > len(documents):
+        if m > len(documents) * self.size // _NUMBERS_OF_A_CANDIDATE or m * 2 * _GROUPS > len(documents):
             return None
         queries = rounded
         if not symmetric:
             starts = range(0, len(places), TILE)
             queries = [RoundedRows.of(points.units(places[at : at + TILE], self._device)) for at in starts]
-        step = max(1, int(m * _SPARE_ABOVE / _RANK))
-        sample = RoundedRows.of(documents.units(np.arange(0, len(documents), step), self._device))
-        estimated = torch.cat([each.products(sample).topk(_RANK).values[:, -1] for each in queries])
+        sampled = np.arange(0, len(documents), max(1, m * _SPARE_ABOVE // _RANK))
+        sample = RoundedRows.of(documents.units(sampled[: len(sampled) // _GROUPS * _GROUPS], self._device))
+        estimated = np.empty(len(places), np.float32)
+
+        def estimate(number: int) -> None:
+            greatest = queries[number].products(sample).unflatten(1, (-1, _GROUPS)).amax(1)  # (b, groups)
+            estimated[number * TILE : (number + 1) * TILE] = greatest.topk(_RANK).values[:, -1].numpy()
+
+        run_on_threads([partial(estimate, number) for number in range(len(queries))])
         candidates, floors = _selected_in_tiles(
-            Selection(loop, len(places), m, estimated.numpy()),
+            Selection(loop, len(places), m, estimated),
             lambda start: queries[start // TILE],
             len(places),
             lambda first: rounded[first // TILE],
@@ -662,14 +673,18 @@ def _selected_in_tiles(
         multiply: a function that writes the products of a block of queries and one of documents to its last argument.
         symmetric: whether the queries are the documents, and each block of pairs is needed once.
     """
-    n_threads, tile = torch.get_num_threads(), torch.empty(TILE * TILE)
-    for first in range(0, n_documents, TILE):
-        others = documents(first)
+    lock = Lock()
+
+    def select_from(first: int) -> None:
+        others, tile = documents(first), torch.empty(TILE * TILE)
         for start in range(0, first + 1 if symmetric else n_queries, TILE):
             block = queries(start)
             out = tile[: len(block) * len(others)].view(len(block), len(others))
             product = multiply(block, others, out).numpy()
-            selection.add(product, start, first, both_ways=symmetric and start < first, n_threads=n_threads)
+            with lock:  # a selection takes a quarter of the time of the product
+                selection.add(product, start, first, both_ways=symmetric and start < first)
+
+    run_on_threads([partial(select_from, first) for first in reversed(range(0, n_documents, TILE))])
     return selection.finish()
 
 

@@ -8,8 +8,6 @@ there is no room for another one. `ranked` sorts candidates by cosines of double
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,9 +108,7 @@ class Selection:
         """Return the compiled loop, or None if it cannot be compiled."""
         return compiled(_select_loop, _select_example)
 
-    def add(
-        self, product: Array, first_row: int, first_column: int, *, both_ways: bool = False, n_threads: int = 1
-    ) -> None:
+    def add(self, product: Array, first_row: int, first_column: int, *, both_ways: bool = False) -> None:
         """Add the similarities of a tile, each of a query and a document.
 
         Args:
@@ -121,16 +117,8 @@ class Selection:
             first_column: the document of the first column.
             both_ways: whether the queries are the documents, and each similarity belongs to both. The documents of the
                 rows must then differ from those of the columns.
-            n_threads: with more than one, the two ways are added at the same time.
         """
-        add = partial(self._loop, product, first_row, first_column, self._kept, self.n)
-        if n_threads == 1 or not both_ways:
-            add(True, both_ways)
-            return
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(add, False, True)
-            add(True, False)
-            other.result()
+        self._loop(product, first_row, first_column, self._kept, self.n, both_ways)
 
     def finish(self) -> tuple[Array, Array]:
         """Return the selected documents, (Q, m) in any order, and the similarities that no others exceed, (Q,).
@@ -154,9 +142,7 @@ class _Kept(NamedTuple):
     floors: Array  # (Q,) a similarity that m of them reach; others have to exceed it
 
 
-def _select_loop(
-    product: Array, first_row: int, first_column: int, kept: _Kept, n: int, for_rows: bool, for_columns: bool
-) -> None:
+def _select_loop(product: Array, first_row: int, first_column: int, kept: _Kept, n: int, for_columns: bool) -> None:
     scores, ids, sizes, floors = kept
     room, n_rows, n_columns = scores.shape[1], product.shape[0], product.shape[1]
 
@@ -184,7 +170,7 @@ def _select_loop(
 
     for i in range(n_rows):
         row, similarities = first_row + i, product[i]
-        floor = floors[row] if for_rows else np.float32(np.inf)
+        floor = floors[row]
         for start in range(0, n_columns, STEP):
             end, hits = min(start + STEP, n_columns), np.int32(0)
             if end < start + STEP:
@@ -211,8 +197,7 @@ def _select_loop(
                     sizes[column] = size + 1
                     if size + 1 == room:
                         floors[column], sizes[column] = halve(scores[column], ids[column]), n
-        if for_rows:
-            floors[row] = floor
+        floors[row] = floor
 
 
 def _select_example() -> tuple[Any, ...]:
@@ -220,7 +205,7 @@ def _select_example() -> tuple[Any, ...]:
     kept = _Kept(
         np.zeros((1, 2), np.float32), np.zeros((1, 2), np.int32), np.zeros(1, np.int32), np.zeros(1, np.float32)
     )
-    return np.zeros((1, 1), np.float32), 0, 0, kept, 1, True, False
+    return np.zeros((1, 1), np.float32), 0, 0, kept, 1, False
 
 
 class Ranking(NamedTuple):
