@@ -40,10 +40,10 @@ _KEPT_NUMBERS = 1 << 26  # unit vectors of at most so many numbers are kept (256
 _SEARCHED_NUMBERS = 1 << 27  # unit vectors of at most so many numbers are computed once in a search
 _FEWEST_PAIRS = 1 << 25  # pairs of a query and a document for which loading the compiled loops pays
 _PILOTS = 64  # queries that show how many candidates are needed if products have eight bits
-_NUMBERS_OF_A_CANDIDATE = 1 << 15  # a candidate more costs as much as so many numbers in eight bits save
+_NUMBERS_OF_A_CANDIDATE = 1 << 15  # with fewer numbers of documents for each candidate, single precision is faster
 _SPARE_ABOVE = 3  # times as many documents as needed should exceed the estimated floor
-_RANK = 7  # of the floor in a sample: so few documents exceed it in one query of a hundred that a search is repeated
-_GROUPS = 64  # groups of the sample, of which only the greatest are ranked
+_RANK = 7  # of the floor among the sampled documents; with a lower rank, more searches have to be repeated
+_GROUPS = 64  # groups of sampled documents; only the greatest similarity of each is ranked
 _FEW = 16  # queries whose similarities with all documents are computed at once
 _NUMBERS = 1 << 21  # numbers of double precision in memory at a time
 _HASHED = 4096  # rows that are read at a time
@@ -411,14 +411,14 @@ class VectorIndex:
         rounded = [RoundedRows.of(block(first)) for first in range(0, len(documents), TILE)]
         greatest = max(float(each.errors.max()) for each in rounded)
         pilots = points.units(places[:: max(1, len(places) // _PILOTS)], self._device)
-        best = torch.full((len(pilots), wanted), -torch.inf)
+        best = torch.full((len(pilots), wanted), -torch.inf)  # (P, wanted)
         for first in range(0, len(documents), TILE):
             best = torch.cat([best, pilots @ block(first).T], 1).topk(wanted).values
         of_pilots = RoundedRows.of(pilots)
-        floor = (best[:, -1] - of_pilots.bounds(greatest))[:, None]
-        counts = sum((of_pilots.products(each) >= floor).sum(1) for each in rounded)
+        floor = (best[:, -1] - of_pilots.bounds(greatest))[:, None]  # (P, 1)
+        counts = sum((of_pilots.products(each) >= floor).sum(1) for each in rounded)  # (P,)
         assert isinstance(counts, torch.Tensor)
-        m = int(1.1 * float(counts.float().quantile(0.97))) + 2
+        m = int(1.1 * float(counts.float().quantile(0.97))) + 2  # the few other queries are searched again
         if m > len(documents) * self.size // _NUMBERS_OF_A_CANDIDATE or m * 2 * _GROUPS > len(documents):
             return None
         queries = rounded
@@ -430,8 +430,8 @@ class VectorIndex:
         estimated = np.empty(len(places), np.float32)
 
         def estimate(number: int) -> None:
-            greatest = queries[number].products(sample).unflatten(1, (-1, _GROUPS)).amax(1)  # (b, groups)
-            estimated[number * TILE : (number + 1) * TILE] = greatest.topk(_RANK).values[:, -1].numpy()
+            highest = queries[number].products(sample).unflatten(1, (-1, _GROUPS)).amax(1)  # (b, _GROUPS)
+            estimated[number * TILE : (number + 1) * TILE] = highest.topk(_RANK).values[:, -1].numpy()
 
         run_on_threads([partial(estimate, number) for number in range(len(queries))])
         candidates, floors = _selected_in_tiles(
@@ -681,7 +681,7 @@ def _selected_in_tiles(
             block = queries(start)
             out = tile[: len(block) * len(others)].view(len(block), len(others))
             product = multiply(block, others, out).numpy()
-            with lock:  # a selection takes a quarter of the time of the product
+            with lock:  # two tiles may belong to the same queries
                 selection.add(product, start, first, both_ways=symmetric and start < first)
 
     run_on_threads([partial(select_from, first) for first in reversed(range(0, n_documents, TILE))])
